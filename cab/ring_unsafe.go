@@ -80,6 +80,13 @@ func (r *Ring) Alone(readers int) {
 	}
 }
 
+// Follow tells the producer up to which hash of a line what accesses it matters (layout.Follow). It may see that later: until then more comes than has to.
+func (r *Ring) Follow(most uint64) {
+	if w := r.u64(layout.Follow); most < w.Load() {
+		w.Store(most)
+	}
+}
+
 // Keep has a lossy ring not consumed: its producer goes on over the chunk that it has open. It is for measuring what
 // producing takes by itself. Where the producer waits all the same, since what is in the chunk must stay, the ring is drained, as
 // it is when the producer has ended. It is called before the ring is handed to a pool.

@@ -176,6 +176,7 @@ const (
 	OfStore    = translate.OfStore
 	OfPC       = translate.OfPC
 	OfLength   = translate.OfLength
+	OfLine     = translate.OfLine
 )
 
 // MaxPlans is how many plans a client can have at a time: different things that

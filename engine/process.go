@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"runtime"
 	"slices"
@@ -462,6 +463,10 @@ func (p *Process) addThread(t *Thread) error {
 	if p.cache.Counters.N > 0 {
 		clear(s.Mem[layout.CounterOff : layout.CounterOff+8*p.cache.Counters.N])
 	}
+	if last := p.translator.LastLeft(); last > 0 {
+		clear(s.Mem[layout.LeftAt(last):layout.LeftAt(0)])
+	}
+	s.Set(layout.Follow, math.MaxUint64)
 	counts.ClearEdges(&p.translator.Entries.Edges, s)
 	s.Set(layout.ControlPtr, p.shm.Control())
 	s.Set(layout.SlotIndex, uint64(s.Index))

@@ -21,6 +21,8 @@ enum {
 	MOST_GROUPS = 32,
 };
 
+enum { HASH_FACTOR = 0x5851f42d }; // of Hash
+
 // Where a loop is in the words, and what it goes by.
 struct at {
 	uint64_t at, words; // where it goes on, and how many there are
@@ -32,6 +34,7 @@ struct at {
 struct lines {
 	struct at at;
 	uint64_t n, many;
+	uint64_t most, passed; // of a sample: up to which hash a line is followed, and accesses to others, of which there are no keys
 };
 
 enum { EVENT_WORDS = 2 }; // a page; how often it was accessed, times two, plus one for stores
@@ -68,7 +71,9 @@ struct tracks {
 };
 
 int lanes_supported(void);
-void lines_run(struct lines *l, const uint64_t *words, const struct plan *plans, const uint64_t *arena, uint64_t *keys);
+// runs, if there are any, are executions by block.
+void lines_run(struct lines *l, const uint64_t *words, const struct plan *plans, const uint64_t *arena, uint64_t *keys, uint64_t *runs);
+void sample_run(struct lines *l, const uint64_t *words, const struct plan *plans, const uint64_t *arena, uint64_t *keys, uint64_t *runs);
 void pages_run(struct pages *p, const uint64_t *words, const struct plan *plans, uint64_t *arena, uint64_t *since, uint64_t *runs, struct recent *recents, uint64_t *events);
 void tracks_run(struct tracks *t, const uint64_t *words, const struct plan *plans, const uint64_t *arena, struct octet *octets, struct ends *ends);
 

@@ -5,6 +5,8 @@ package lanes
 // #cgo nocallback pages_run
 // #cgo noescape lines_run
 // #cgo nocallback lines_run
+// #cgo noescape sample_run
+// #cgo nocallback sample_run
 // #cgo noescape tracks_run
 // #cgo nocallback tracks_run
 // #include "lanes_amd64.h"
@@ -14,7 +16,7 @@ import "unsafe"
 
 // Indices that are not zero do not compile.
 var _ = [...]any{
-	[1]int{}[unsafe.Sizeof(plan{})-C.sizeof_struct_plan], [1]int{}[unsafe.Offsetof(plan{}.words)-4], [1]int{}[lanes-C.LANES],
+	[1]int{}[unsafe.Sizeof(plan{})-C.sizeof_struct_plan], [1]int{}[unsafe.Offsetof(plan{}.words)-4], [1]int{}[lanes-C.LANES], [1]int{}[hashFactor-C.HASH_FACTOR],
 	[1]int{}[groupIndex-C.GROUP_INDEX], [1]int{}[groupOffset-C.GROUP_OFFSET], [1]int{}[groupOwn-C.GROUP_OWN], [1]int{}[groupNumber-C.GROUP_NUMBER], [1]int{}[groupMasks-C.GROUP_MASKS],
 	[1]int{}[groupWords-C.GROUP_WORDS], [1]int{}[mostGroups-C.MOST_GROUPS],
 	[1]int{}[unsafe.Sizeof(recent{})-C.sizeof_struct_recent], [1]int{}[recents-C.RECENTS], [1]int{}[eventWords-C.EVENT_WORDS],
@@ -37,9 +39,22 @@ func (v *Plans) first() *C.struct_plan {
 // Run goes on with whole executions from a word on, up to something that is left to the caller or until there are as many keys as are enough, and returns where it
 // stopped. n keys are there; for as many as are enough and MostAccesses more there is room. A key is a line's number plus one.
 func (l *Lines) Run(words []uint64, at int, keys []uint64, n, enough int) (next, have int) {
-	s := C.struct_lines{at: l.at(words, at, l.shift), n: C.uint64_t(n), many: C.uint64_t(enough)}
-	C.lines_run(&s, (*C.uint64_t)(unsafe.SliceData(words)), l.first(), (*C.uint64_t)(unsafe.SliceData(l.arena)), (*C.uint64_t)(&keys[0]))
+	s := C.struct_lines{at: l.at(words, at, l.shift), n: C.uint64_t(n), many: C.uint64_t(enough), most: C.uint64_t(l.most)}
+	if l.sample {
+		C.sample_run(&s, (*C.uint64_t)(unsafe.SliceData(words)), l.first(), (*C.uint64_t)(unsafe.SliceData(l.arena)), (*C.uint64_t)(&keys[0]), l.counters())
+		l.passed += uint64(s.passed)
+	} else {
+		C.lines_run(&s, (*C.uint64_t)(unsafe.SliceData(words)), l.first(), (*C.uint64_t)(unsafe.SliceData(l.arena)), (*C.uint64_t)(&keys[0]), l.counters())
+	}
 	return int(s.at.at), int(s.n)
+}
+
+// counters are those of executions, nil if they are not to be counted.
+func (l *Lines) counters() *C.uint64_t {
+	if !l.counts {
+		return nil
+	}
+	return (*C.uint64_t)(unsafe.SliceData(l.runs))
 }
 
 // run goes on with whole executions from a word on, up to something that is left to the caller or until there is no room for events, and returns

@@ -87,6 +87,18 @@ func (a *distances) Thread() stream.Sink {
 // Gap is stream.Gapped's.
 func (c *counting) Gap() { c.Sink.(stream.Gapped).Gap() }
 
+// LeftOut is leaver's.
+func (c *counting) LeftOut(b *abp.Block, times uint64) { c.c.LeftOut(b, times) }
+
+// Walk is walker's.
+func (c *counting) Walk(state *abp.Exec, words []uint64) int { return c.c.Walk(state, words) }
+
+// Walked is walker's.
+func (c *counting) Walked(f func(id uint32, times uint64)) { c.c.Walked(f) }
+
+// Follows is leaver's.
+func (c *counting) Follows() uint64 { return c.c.Follows() }
+
 func (a *distances) Add(s stream.Sink, scale float64) { a.all.Add(s.(*counting).c, scale) }
 func (a *distances) Result() Result                   { return a.all.Result() }
 

@@ -179,6 +179,18 @@ func NeedsOf(specs []Spec) (n Needs) {
 	return n
 }
 
+// SampledLines is the size of the lines of which a sample is followed, where that is all that is analysed; else 0.
+func SampledLines(specs []Spec) uint64 {
+	if len(specs) != 1 || specs[0].Kind != "reuse" {
+		return 0
+	}
+	line, sample, err := reuseOptions(specs[0].Options)
+	if err != nil || sample == 0 {
+		return 0
+	}
+	return line
+}
+
 // makeCache reads the caches' shapes: those that the command on profiles has, unless others are given.
 func makeCache(options map[string]string) (func(*abp.Process) Analysis, error) {
 	o, err := cache.ParseOptions(func(name string) string { return options[name] })
@@ -217,17 +229,24 @@ func parseLine(text string, otherwise uint64) (uint64, error) {
 
 // makeReuse reads the line's size, and how many lines a sample follows.
 func makeReuse(options map[string]string) (func(*abp.Process) Analysis, error) {
-	line, err := parseLine(options["line"], 64)
+	line, sample, err := reuseOptions(options)
 	if err != nil {
 		return nil, err
 	}
-	sample := 0
+	return func(p *abp.Process) Analysis { return newReuse(p, line, sample) }, nil
+}
+
+// reuseOptions are the line's size and how many lines are followed.
+func reuseOptions(options map[string]string) (line uint64, sample int, err error) {
+	if line, err = parseLine(options["line"], 64); err != nil {
+		return 0, 0, err
+	}
 	if text := options["sample"]; text != "" {
 		if sample, err = strconv.Atoi(text); err != nil || sample != 0 && (sample < 64 || sample > 1<<24) {
-			return nil, fmt.Errorf("sample is a number from 64 to 16777216, or 0 for all lines, not %q", text)
+			return 0, 0, fmt.Errorf("sample is a number from 64 to 16777216, or 0 for all lines, not %q", text)
 		}
 	}
-	return func(p *abp.Process) Analysis { return newReuse(p, line, sample) }, nil
+	return line, sample, nil
 }
 
 // makeHeat reads the finest block that maps can be drawn with.

@@ -3,6 +3,7 @@ package live
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"alleria/abp"
 	"alleria/analysis/stream"
@@ -33,9 +34,7 @@ const dynamic = 1 << 15
 // Consume takes the words that come next of the thread's ring. opened is when their chunk was begun.
 func (t *Thread) Consume(words []uint64, opened uint64) error {
 	t.state.TSC = max(t.state.TSC, opened)
-	t.parts = t.parts[:0]
-	err := t.parse(words)
-	t.p.feed(t)
+	err := t.take(words)
 	if err != nil {
 		return fmt.Errorf("thread %d: %w", t.number, err)
 	}
@@ -50,7 +49,109 @@ func (t *Thread) Counts() abp.Counts {
 			c.Add(t.state.Process.Block(uint32(id)).Static, n)
 		}
 	}
+	if w := t.walker(); w != nil {
+		w.Walked(func(id uint32, n uint64) { c.Add(t.state.Process.Block(id).Static, n) })
+	}
 	return c
+}
+
+// LeftOut adds executions of a block, all whole, that are not among the words, as none of its accesses matters to any of the analyses. Each of these lies in one line.
+func (t *Thread) LeftOut(id uint32, times uint64) {
+	b := t.state.Process.Block(id)
+	if int(id) >= len(t.shapes) || t.shapes[id] == 0 {
+		if !t.meet(id) {
+			return
+		}
+	}
+	t.execs[id] += times
+	for i, m := range t.members {
+		m.guard(func() {
+			if s, ok := t.sinks[i].(leaver); ok {
+				s.LeftOut(b, times)
+			}
+		})
+	}
+}
+
+// Follows is up to which hash of a line an execution matters that accesses it (reuse.Hash): all of them, if its analyses do not go by lines.
+func (t *Thread) Follows() uint64 {
+	if len(t.sinks) == 1 {
+		if s, ok := t.sinks[0].(leaver); ok {
+			return s.Follows()
+		}
+	}
+	return math.MaxUint64
+}
+
+// leaver is a sink that needs not be brought executions that access none of the lines that it follows.
+type leaver interface {
+	LeftOut(b *abp.Block, times uint64)
+	Follows() uint64
+}
+
+// walker is a sink that finds out by itself where executions end of blocks that it knows, and goes over words once so.
+type walker interface {
+	// Walk takes whole executions from the first word on, and returns how many words they are.
+	Walk(state *abp.Exec, words []uint64) int
+	// Walked tells how many there were of which block.
+	Walked(f func(id uint32, times uint64))
+}
+
+// walker is the only sink, if it is one. Between bursts it has to be told of gaps.
+func (t *Thread) walker() walker {
+	if t.p.bursts || len(t.sinks) != 1 {
+		return nil
+	}
+	w, _ := t.sinks[0].(walker)
+	return w
+}
+
+// take takes words apart and hands them on.
+func (t *Thread) take(words []uint64) error {
+	w := t.walker()
+	if w == nil {
+		return t.feed(words)
+	}
+	for len(words) > 0 {
+		if t.gap || t.members[0].failed.Load() != nil {
+			return t.feed(words)
+		}
+		n := 0
+		t.members[0].guard(func() { n = w.Walk(&t.state, words) })
+		if words = words[n:]; len(words) == 0 {
+			return nil
+		}
+		n, err := t.one(words)
+		if err != nil {
+			return err
+		}
+		words = words[n:]
+	}
+	return nil
+}
+
+// one takes the mark or the execution that words begin with, and returns how many words it has.
+func (t *Thread) one(words []uint64) (n int, err error) {
+	id := words[0]
+	if id>>32 != 0 {
+		t.parts = t.parts[:0]
+		n, err = t.mark(words)
+		t.p.feed(t)
+		return n, err
+	}
+	n = len(words)
+	if id < uint64(len(t.shapes)) && t.shapes[id] != 0 || t.meet(uint32(id)) {
+		n = min(int(t.shapes[id]&^dynamic), n)
+	}
+	return n, t.feed(words[:n])
+}
+
+// feed takes words apart and brings them to all sinks.
+func (t *Thread) feed(words []uint64) error {
+	t.parts = t.parts[:0]
+	err := t.parse(words)
+	t.p.feed(t)
+	return err
 }
 
 // parse takes words apart. What came in front of an error is right.

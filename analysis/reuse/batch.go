@@ -1,7 +1,6 @@
 package reuse
 
-// batch is what a loop in C says of references of one unit of time: how many were to recent lines, and which were not. A sample takes
-// them one by one: which lines it follows changes with each.
+// batch is what a loop in C says of references of one unit of time: how many were to recent lines, and which were not.
 type batch struct {
 	hits           [recents]uint64 // by place in the list
 	ages           [recents]uint8  // how many of Counter.recent were used later than each: lines keep their places in it
@@ -15,29 +14,34 @@ type missed struct{ key, hash, out, epoch uint64 }
 
 // refer refers to lines, whose numbers plus one are given.
 func (c *Counter) refer(keys []uint64) {
+	if c.limit > 0 {
+		c.sampled(keys)
+		return
+	}
 	if c.batch == nil {
 		for _, k := range keys {
+			c.Refs++
 			c.ref(k - 1)
 		}
 		return
 	}
 	for len(keys) > 0 {
 		n := min(len(keys), 1<<unitBits-int(c.Refs&(1<<unitBits-1)))
-		c.many(keys[:n])
+		now := uint32(c.Refs>>unitBits) + 1
+		c.Refs += uint64(n)
+		c.many(keys[:n], now)
 		keys = keys[n:]
 	}
 }
 
 // many refers to lines within one unit of time.
-func (c *Counter) many(keys []uint64) {
-	b, now := c.batch, uint32(c.Refs>>unitBits)+1
+func (c *Counter) many(keys []uint64, now uint32) {
+	b := c.batch
 	b.pass(c, keys, now)
-	c.Refs += uint64(len(keys))
 	c.touch(now)
 	for k, n := range b.hits {
 		if n > 0 {
-			c.at(k)
-			c.Hist[k] += float64(n)
+			c.add(uint64(k), float64(n))
 			b.hits[k] = 0
 		}
 	}
@@ -53,6 +57,9 @@ func (c *Counter) many(keys []uint64) {
 
 // touch counts lines that were used first in this unit, and before in those that are listed.
 func (c *Counter) touch(now uint32) {
+	if c.limit > 0 {
+		return
+	}
 	for _, before := range c.batch.stale[:c.batch.stales] {
 		c.sets.touch(before, now)
 	}
@@ -60,8 +67,8 @@ func (c *Counter) touch(now uint32) {
 
 // miss refers to a line that was not recent.
 func (c *Counter) miss(m *missed, now uint32) {
-	epoch, _, _ := c.far(m.key-1, m.hash)
-	if epoch != now {
+	epoch, _ := c.far(m.key-1, m.hash)
+	if epoch != now && c.limit == 0 {
 		c.sets.touch(epoch, now)
 	}
 	if m.out != 0 {
@@ -78,4 +85,15 @@ func newBatch() *batch {
 		b.ages[i] = uint8(i)
 	}
 	return b
+}
+
+// oldest makes the line at a place of the list the one that was used first.
+func (b *batch) oldest(k int) {
+	was := b.ages[k]
+	for i, age := range b.ages {
+		if age > was {
+			b.ages[i]--
+		}
+	}
+	b.ages[k] = recents - 1
 }

@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"math/bits"
 
+	"alleria/analysis/lanes"
 	"alleria/analysis/stream"
 )
 
@@ -31,8 +32,8 @@ func bucketFrom(b int) uint64 {
 // Counter counts reuse distances.
 type Counter struct {
 	Refs uint64    // references seen
-	Hist []float64 // references by bucket of their distance
-	Cold float64   // first references
+	Hist []float64 // references by bucket of their distance; of a sample those since the rate changed last, unscaled
+	Cold float64   // first references, likewise
 
 	shift uint
 	lines *stream.Lines // where references come from
@@ -52,6 +53,7 @@ type Counter struct {
 	limit     int    // lines followed at most; 0: all
 	threshold uint64 // of a line's hash
 	heap      hashHeap
+	sample    sample
 
 	part part
 
@@ -75,28 +77,11 @@ const nowhere = ^uint32(0)
 // recent is what there is of a recent line beside its number.
 type recent struct{ epoch, at uint32 }
 
-// hashed is a line in the heap of those that a sample follows.
-type hashed struct{ hash, line uint64 }
-
-// hashHeap has the highest hash first.
-type hashHeap []hashed
-
-func (h hashHeap) Len() int           { return len(h) }
-func (h hashHeap) Less(i, j int) bool { return h[i].hash > h[j].hash }
-func (h hashHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *hashHeap) Push(x any)        { *h = append(*h, x.(hashed)) }
-func (h *hashHeap) Pop() any {
-	old := *h
-	x := old[len(old)-1]
-	*h = old[:len(old)-1]
-	return x
-}
-
 // New counts distances between lines of so many bytes, a power of two. limit is how many
 // lines a sample follows at most; 0: all lines, exactly, with working sets over time.
 func New(line uint64, limit int) *Counter {
 	c := newCounter(line, limit)
-	if limit == 0 && haveVector() {
+	if haveVector() {
 		c.batch = newBatch()
 	}
 	return c
@@ -105,30 +90,14 @@ func New(line uint64, limit int) *Counter {
 // newCounter counts one by one.
 func newCounter(line uint64, limit int) *Counter {
 	return &Counter{shift: uint(bits.TrailingZeros64(line)), table: make([]entry, 1<<12), times: newTimes(1 << 14),
-		limit: limit, threshold: ^uint64(0)}
+		limit: limit, threshold: ^uint64(0), sample: newSample(limit)}
 }
 
 // Rate is the share of lines that is followed: 1 if all are.
 func (c *Counter) Rate() float64 { return float64(c.threshold) / (1 << 64) }
 
-// mix is a hash of a line (the finaliser of MurmurHash3, a permutation).
-func mix(x uint64) uint64 {
-	x ^= x >> 33
-	x *= 0xff51afd7ed558ccd
-	x ^= x >> 33
-	x *= 0xc4ceb9fe1a85ec53
-	return x ^ x>>33
-}
-
-// ref refers to a line.
+// ref refers to a line that is followed.
 func (c *Counter) ref(line uint64) {
-	c.Refs++
-	var h uint64
-	if c.limit > 0 {
-		if h = mix(line); h > c.threshold {
-			return
-		}
-	}
 	key := line + 1
 	if c.recent[0] == key { // a third of all references and more
 		c.again(0, key)
@@ -140,28 +109,23 @@ func (c *Counter) ref(line uint64) {
 			return
 		}
 	}
-	if c.limit == 0 {
-		h = mix(line)
-	}
-	epoch, at, follow := c.far(line, h)
-	if follow {
-		c.push(key, epoch, at)
-	}
+	epoch, at := c.far(line, lanes.Hash(line))
+	c.push(key, epoch, at)
 }
 
 // far counts a reference to a line that is not recent, and gives up its time. It tells in which unit the line was used before (0:
-// never), where its entry is, and whether the line is followed: of a sample a new one may be the one too many.
-func (c *Counter) far(line, h uint64) (epoch, at uint32, follow bool) {
+// never), and where its entry is.
+func (c *Counter) far(line, h uint64) (epoch, at uint32) {
 	at = uint32(c.index(line, h))
 	e := &c.table[at]
 	if e.line == 0 {
 		c.first(e, line, h)
-		return 0, at, c.limit == 0 || h <= c.threshold
+		return 0, at
 	}
 	c.count(uint64(c.fresh) + c.times.after(e.time))
 	c.times.remove(e.time)
 	e.time = 0
-	return e.epoch, at, true
+	return e.epoch, at
 }
 
 // again refers to a recent line.
@@ -195,16 +159,17 @@ func (c *Counter) push(key uint64, epoch, at uint32) {
 	c.recent[0], c.epochs[0], c.places[0] = key, now, at
 }
 
-// count adds a reference at a distance, which stands for as many as the line for lines.
-func (c *Counter) count(d uint64) {
-	weight := 1.0
+// count adds a reference at a distance, of a sample between lines that are followed.
+func (c *Counter) count(d uint64) { c.add(d, 1) }
+
+// add adds some of them.
+func (c *Counter) add(d uint64, n float64) {
 	if c.limit > 0 {
-		weight = 1 / c.Rate()
-		d = uint64(float64(d) * weight)
+		d = uint64(float64(d) * c.sample.weight)
 	}
 	b := bucket(d)
 	c.at(b)
-	c.Hist[b] += weight
+	c.Hist[b] += n
 }
 
 // at makes a bucket be there.
@@ -216,15 +181,12 @@ func (c *Counter) at(b int) {
 
 // first notes a line that was not used before.
 func (c *Counter) first(e *entry, line, h uint64) {
-	c.Cold += 1 / c.Rate()
+	c.Cold++
 	c.distinct++
 	*e = entry{line: line + 1}
 	c.used++
 	if c.limit > 0 {
 		heap.Push(&c.heap, hashed{h, line})
-		if len(c.heap) > c.limit {
-			c.lower()
-		}
 	}
 	if c.used*2 > len(c.table) {
 		c.grow()
@@ -239,7 +201,7 @@ func (c *Counter) tick(key uint64, r recent) {
 	c.now++
 	// The table may have grown since, or lost an entry in front of it.
 	if int(r.at) >= len(c.table) || c.table[r.at].line != key {
-		r.at = uint32(c.index(key-1, mix(key-1)))
+		r.at = uint32(c.index(key-1, lanes.Hash(key-1)))
 	}
 	e := &c.table[r.at]
 	e.time, e.epoch = c.now, r.epoch
@@ -249,10 +211,16 @@ func (c *Counter) tick(key uint64, r recent) {
 // find returns the entry of a line, or the free one where it belongs.
 func (c *Counter) find(line, h uint64) *entry { return &c.table[c.index(line, h)] }
 
+// homeShift: bits of a hash that places in the table do not go by, as they are the same of too many lines.
+const homeShift = 28
+
+// home is the place in the table that is looked at first.
+func home(hash, mask uint64) uint64 { return hash >> homeShift & mask }
+
 // index is where that is.
 func (c *Counter) index(line, h uint64) uint64 {
 	mask := uint64(len(c.table) - 1)
-	for i := h & mask; ; i = (i + 1) & mask {
+	for i := home(h, mask); ; i = (i + 1) & mask {
 		if e := &c.table[i]; e.line == line+1 || e.line == 0 {
 			return i
 		}
@@ -265,7 +233,7 @@ func (c *Counter) grow() {
 	c.table = make([]entry, 2*len(old))
 	for _, e := range old {
 		if e.line != 0 {
-			*c.find(e.line-1, mix(e.line-1)) = e
+			*c.find(e.line-1, lanes.Hash(e.line-1)) = e
 		}
 	}
 }

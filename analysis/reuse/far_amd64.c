@@ -10,7 +10,7 @@
 // found is where a line's entry is, or a free one.
 TARGET static inline struct entry *found(struct entry *table, uint64_t mask, uint64_t key, uint64_t hash)
 {
-	for (uint64_t i = hash & mask;; i = (i + 1) & mask)
+	for (uint64_t i = home(hash, mask);; i = (i + 1) & mask)
 		if (table[i].line == key || table[i].line == 0)
 			return &table[i];
 }
@@ -60,17 +60,21 @@ enum { AHEAD = 4 };
 TARGET void far_pass(struct far *f, const struct missed *missed, struct entry *table, uint64_t *bits, uint32_t *sums, double *hist, uint32_t *stale)
 {
 	const uint64_t mask = f->mask;
+	const double weight = f->weight;
 	uint64_t stales = 0, at = f->at;
 	for (; at < f->count; at++) {
 		const struct missed *m = &missed[at];
 		if (m->out == 0 || f->time + 1 >= f->room)
 			break;
 		if (at + AHEAD < f->count) // the entry is there since near_pass, the bits of its time are not; another's entry does no harm
-			__builtin_prefetch(&bits[table[m[AHEAD].hash & mask].time / GROUP_BITS * (GROUP_BITS / 64)]);
+			__builtin_prefetch(&bits[table[home(m[AHEAD].hash, mask)].time / GROUP_BITS * (GROUP_BITS / 64)]);
 		struct entry *e = found(table, mask, m->key, m->hash);
 		if (e->line == 0)
 			break;
-		const uint64_t b = bucket(f->recent + f->in - before(f, bits, sums, e->time) - 1);
+		uint64_t d = f->recent + f->in - before(f, bits, sums, e->time) - 1;
+		if (weight != 0)
+			d = (uint64_t)((double)d * weight);
+		const uint64_t b = bucket(d);
 		if (b >= f->buckets)
 			break;
 		hist[b]++;

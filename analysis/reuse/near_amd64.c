@@ -54,7 +54,7 @@ TARGET void near_pass(struct near *n, uint64_t *recent, uint32_t *epochs, uint8_
 				struct missed *m = &missed[misses++];
 				m->key = key;
 				m->hash = mix(key - 1);
-				__builtin_prefetch(&table[m->hash & n->mask]);
+				__builtin_prefetch(&table[home(m->hash, n->mask)]);
 				m->out = recent[slot];
 				m->epoch = epochs[slot];
 				recent[slot] = key;

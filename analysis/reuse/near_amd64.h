@@ -23,7 +23,7 @@ struct near {
 
 enum { RECENTS = 16, MOST_COUNTED = 255 }; // lines of the list, and references of which a byte can say how many
 
-enum { GROUP_BITS = 512, GROUP_SHIFT = 9, FAN = 16, FAN_SHIFT = 4, MOST_LEVELS = 6, SUB_BITS = 4 };
+enum { GROUP_BITS = 512, GROUP_SHIFT = 9, FAN = 16, FAN_SHIFT = 4, MOST_LEVELS = 6, SUB_BITS = 4, HOME_SHIFT = 28 };
 
 // What far_pass goes by: references that were not to recent lines, the set of times (times.go), and what it leaves.
 struct far {
@@ -34,6 +34,7 @@ struct far {
 	uint64_t levels;
 	uint64_t buckets;   // that the histogram has
 	uint64_t stale;     // units that were listed
+	double weight;      // of a sample: how many lines one stands for; else 0
 	uint32_t level[MOST_LEVELS + 2]; // where each begins
 };
 
@@ -42,12 +43,12 @@ void near_pass(struct near *n, uint64_t *recent, uint32_t *epochs, uint8_t *ages
 	struct missed *missed, uint32_t *stale);
 void far_pass(struct far *f, const struct missed *missed, struct entry *table, uint64_t *bits, uint32_t *sums, double *hist, uint32_t *stale);
 
-// mix is Go's mix.
+// mix is lanes.Hash.
 static inline uint64_t mix(uint64_t x)
 {
-	x ^= x >> 33;
-	x *= 0xff51afd7ed558ccd;
-	x ^= x >> 33;
-	x *= 0xc4ceb9fe1a85ec53;
-	return x ^ x >> 33;
+	x *= 0x5851f42d;
+	return x * x;
 }
+
+// home is Go's home.
+static inline uint64_t home(uint64_t hash, uint64_t mask) { return hash >> HOME_SHIFT & mask; }

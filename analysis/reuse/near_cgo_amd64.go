@@ -14,7 +14,7 @@ import "unsafe"
 var _ = [...]any{
 	[1]int{}[unsafe.Sizeof(missed{})-C.sizeof_struct_missed], [1]int{}[unsafe.Offsetof(missed{}.epoch)-24],
 	[1]int{}[unsafe.Sizeof(entry{})-C.sizeof_struct_entry], [1]int{}[recents-C.RECENTS],
-	[1]int{}[groupBits-C.GROUP_BITS], [1]int{}[fan-C.FAN], [1]int{}[mostLevels-C.MOST_LEVELS], [1]int{}[subBits-C.SUB_BITS],
+	[1]int{}[groupBits-C.GROUP_BITS], [1]int{}[fan-C.FAN], [1]int{}[mostLevels-C.MOST_LEVELS], [1]int{}[subBits-C.SUB_BITS], [1]int{}[homeShift-C.HOME_SHIFT],
 }
 
 // haveVector tells whether the processor has what near_pass needs.
@@ -34,7 +34,7 @@ func (b *batch) pass(c *Counter, keys []uint64, now uint32) {
 func (b *batch) far(c *Counter, at int, now uint32) int {
 	t := &c.times
 	f := C.struct_far{at: C.uint64_t(at), count: C.uint64_t(b.misses), now: C.uint64_t(now), mask: C.uint64_t(len(c.table) - 1), recent: C.uint64_t(c.fresh),
-		time: C.uint64_t(c.now), in: C.uint64_t(t.in), room: C.uint64_t(t.room()), levels: C.uint64_t(len(t.levels)), buckets: C.uint64_t(len(c.Hist))}
+		time: C.uint64_t(c.now), in: C.uint64_t(t.in), room: C.uint64_t(t.room()), levels: C.uint64_t(len(t.levels)), buckets: C.uint64_t(len(c.Hist)), weight: C.double(c.sample.weight)}
 	for i, l := range t.levels {
 		f.level[i] = C.uint32_t(l)
 	}

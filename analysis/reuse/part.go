@@ -6,6 +6,7 @@ import "alleria/analysis/stream"
 type part struct {
 	hist  []float64
 	cold  float64
+	sums  sample // of which hist and cold
 	refs  uint64 // that were not to count
 	muted bool
 	since uint64 // Counter.Refs when that began
@@ -23,10 +24,13 @@ func (s counted) Count(on bool) {
 	if on != p.muted {
 		return
 	}
-	s.Flush()
+	s.c.flush()
 	p.muted = !on
 	s.c.Hist, p.hist = p.hist, s.c.Hist
 	s.c.Cold, p.cold = p.cold, s.c.Cold
+	now := &s.c.sample
+	now.hist, p.sums.hist = p.sums.hist, now.hist
+	now.cold, p.sums.cold = p.sums.cold, now.cold
 	if on {
 		p.refs += s.c.Refs - p.since
 	} else {

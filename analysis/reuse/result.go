@@ -11,6 +11,7 @@ import (
 
 	"alleria/abp"
 	"alleria/analysis"
+	"alleria/analysis/lanes"
 	"alleria/analysis/stream"
 )
 
@@ -57,8 +58,8 @@ type Point struct {
 // of counts as hits (the authors' adjustment): a few hot lines, followed or not, would
 // otherwise weigh for all.
 func (c *Counter) MissRatio(lines uint64) float64 {
-	missed := c.Cold
-	for b, n := range c.Hist {
+	hist, missed := c.found()
+	for b, n := range hist {
 		if bucketFrom(b) >= lines {
 			missed += n
 		}
@@ -93,15 +94,17 @@ func NewTotals(proc *abp.Process, o Options) *Totals {
 func (t *Totals) Thread() (*Counter, stream.Counted) {
 	c := New(t.options.Line, t.options.Limit)
 	c.lines = stream.NewLines(t.proc, c.shift, 1<<unitBits, c.refer)
+	if c.limit > 0 {
+		c.lines.Sample(c.threshold)
+	}
 	return c, counted{c.lines, c}
 }
 
 // Add adds what was counted of a thread, times scale. The thread is at its end.
 func (t *Totals) Add(c *Counter, scale float64) {
-	if c.lines != nil {
-		c.lines.Flush()
-	}
+	c.flush()
 	counted{c.lines, c}.Count(true)
+	hist, cold := c.found()
 	refs := c.Refs - c.part.refs
 	if c.part.refs > 0 && t.options.Part.All() && refs > 0 { // bursts: what has counted stands for what has only warmed
 		t.warmed = true
@@ -110,13 +113,13 @@ func (t *Totals) Add(c *Counter, scale float64) {
 	} else {
 		t.refs += uint64(math.Round(float64(refs) * scale))
 	}
-	for len(t.hist) < len(c.Hist) {
+	for len(t.hist) < len(hist) {
 		t.hist = append(t.hist, 0)
 	}
-	for b, n := range c.Hist {
+	for b, n := range hist {
 		t.hist[b] += n * scale
 	}
-	t.cold += c.Cold * scale
+	t.cold += cold * scale
 	t.rate = min(t.rate, c.Rate())
 	t.tables = append(t.tables, c.table)
 	if c.Refs == 0 || t.options.Limit > 0 || !t.options.Part.All() {
@@ -146,7 +149,7 @@ func (t *Totals) different() float64 {
 	}
 	for _, table := range t.tables {
 		for i := range table {
-			if l := table[i].line; l != 0 && mix(l-1) <= most {
+			if l := table[i].line; l != 0 && lanes.Hash(l-1) <= most {
 				lines[l] = struct{}{}
 			}
 		}

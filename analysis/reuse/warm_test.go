@@ -13,7 +13,7 @@ import (
 // TestWarmed: of bursts of which a part does not count references and lines are those of what was recorded, and the part that misses a cache is nearer to
 // that of the whole.
 func TestWarmed(t *testing.T) {
-	for _, limit := range []int{0, 256} {
+	for _, limit := range []int{0, 2048} {
 		rng := rand.New(rand.NewPCG(3, 11))
 		// The program goes through memory slowly, so that a burst begins with what was brought since the one before.
 		blocks, err := abptest.Random(rng, 60, abptest.Shape{Instructions: func() int { return 1 + rng.IntN(9) }, Size: func() uint32 { return 4 },

@@ -13,7 +13,8 @@ type Lines struct {
 	shift    uint
 	keys     []uint64 // each a line's number plus one
 	n        int
-	many     int // keys that are handed on at once, about
+	many     int  // keys that are handed on at once, about
+	mixed    bool // some that wait are of lines that do not matter, perhaps
 	full     func(keys []uint64)
 }
 
@@ -32,6 +33,57 @@ func newLines(p *abp.Process, shift uint, many int, full func(keys []uint64)) *L
 	return l
 }
 
+// Walk takes whole executions from the first word on as far as it knows their blocks, and returns how many words these are. Where they end nobody needs to have looked. It counts them, for Walked; what
+// is to be counted by its words is left out.
+func (l *Lines) Walk(state *abp.Exec, words []uint64) int {
+	if l.vector == nil {
+		return 0
+	}
+	l.vector.Count(true)
+	defer l.vector.Count(false)
+	for i := 0; ; {
+		if i = l.vectors(words, i); i == len(words) {
+			return i
+		}
+		id, a := words[i], l.accesses
+		if id >= uint64(len(a.plans)) || a.plans[id].words == 0 || a.plans[id].words > len(words)-i || a.proc.Block(uint32(id)).Dynamic {
+			return i
+		}
+		p := &a.plans[id]
+		exec := words[i : i+p.words]
+		if p.plain {
+			l.whole(p, exec)
+		} else {
+			a.Stretch(state, exec)
+		}
+		l.vector.Ran(uint32(id))
+		i += p.words
+	}
+}
+
+// Walked tells of which blocks Walk has taken executions.
+func (l *Lines) Walked(f func(id uint32, times uint64)) {
+	if l.vector != nil {
+		l.vector.Runs(f)
+	}
+}
+
+// Sample says that lines matter alone whose hash (lanes.Hash) is not more than most. Others may come all the same.
+func (l *Lines) Sample(most uint64) {
+	if l.vector != nil {
+		l.vector.Sample(most)
+		l.mixed = true
+	}
+}
+
+// Passed is how many references there were since it was asked last that were not handed on, to lines that do not matter.
+func (l *Lines) Passed() uint64 {
+	if l.vector == nil {
+		return 0
+	}
+	return l.vector.Passed()
+}
+
 // Flush hands on what waits.
 func (l *Lines) Flush() {
 	if l.n > 0 {
@@ -42,8 +94,11 @@ func (l *Lines) Flush() {
 // hand hands on what there is.
 func (l *Lines) hand() {
 	l.full(l.keys[:l.n])
-	l.n = 0
+	l.n, l.mixed = 0, false
 }
+
+// Mixed tells who is handed lines of a sample whether some of them may not matter.
+func (l *Lines) Mixed() bool { return l.mixed || l.vector == nil }
 
 // Stretch takes whole executions.
 func (l *Lines) Stretch(state *abp.Exec, words []uint64) {
@@ -87,6 +142,7 @@ func (l *Lines) vectors(words []uint64, at int) int {
 
 // whole takes an execution of a block with plain accesses alone.
 func (l *Lines) whole(p *accessPlan, exec []uint64) {
+	l.mixed = true
 	n, keys, shift := l.n, l.keys, l.shift&63
 	for k := range p.ops {
 		op := &p.ops[k]
@@ -105,7 +161,7 @@ func (l *Lines) whole(p *accessPlan, exec []uint64) {
 		if n++; n >= l.many {
 			l.n = n
 			l.hand()
-			n = 0
+			n, l.mixed = 0, true
 		}
 	}
 	l.n = n
@@ -116,11 +172,13 @@ func (l *Lines) Single(x *abp.Exec) { l.accesses.Single(x) }
 
 // refer refers to the lines of an access.
 func (l *Lines) refer(addr uint64, size uint32) {
+	l.mixed = true
 	last := (addr + uint64(max(size, 1)) - 1) >> l.shift
 	for line := addr >> l.shift; ; line++ {
 		l.keys[l.n] = line + 1
 		if l.n++; l.n >= l.many {
 			l.hand()
+			l.mixed = true
 		}
 		if line == last {
 			return

@@ -42,6 +42,34 @@ func (w *Writer) CmpImm(reg x86.Reg, v uint32) {
 	w.u32(v)
 }
 
+// TestLow writes test reg8, v, of the lowest byte.
+func (w *Writer) TestLow(reg x86.Reg, v byte) {
+	if reg >= x86.RSP && reg <= x86.RDI { // without a prefix these are ah to bh
+		w.regs(rex|0xf6, 0, byte(reg))
+	} else {
+		w.regs(0xf6, 0, byte(reg))
+	}
+	w.b1(v)
+}
+
+// ShrImm writes shr reg, n.
+func (w *Writer) ShrImm(reg x86.Reg, n uint8) {
+	w.regs(wide|0xc1, 5, byte(reg))
+	w.b1(n)
+}
+
+// ImulImm writes imul dst, src, v, whose highest bit is not set.
+func (w *Writer) ImulImm(dst, src x86.Reg, v uint32) {
+	w.regs(wide|0x69, byte(dst), byte(src))
+	w.u32(v)
+}
+
+// Imul writes imul dst, src.
+func (w *Writer) Imul(dst, src x86.Reg) { w.regs(wide|esc|0xaf, byte(dst), byte(src)) }
+
+// Xor writes xor dst, src.
+func (w *Writer) Xor(dst, src x86.Reg) { w.regs(wide|0x31, byte(src), byte(dst)) }
+
 // TestSelf writes test reg, reg.
 func (w *Writer) TestSelf(reg x86.Reg) { w.regs(wide|0x85, byte(reg), byte(reg)) }
 

@@ -86,6 +86,8 @@ func (l *list) oneRegister(r x86.Reg) {
 	l.add(fmt.Sprintf("xor! %s %s", d, d), func(w *Writer) { w.Clear32(r) }, "Clear32 ", r)
 	l.add(fmt.Sprintf("cmp! %s #1234567", q), func(w *Writer) { w.CmpImm(r, 0x1234567) }, "CmpImm ", r)
 	l.add(fmt.Sprintf("and! %s #ff", d), func(w *Writer) { w.AndImm32(r, 255) }, "AndImm32 ", r)
+	l.add(fmt.Sprintf("test! %s #1f", b), func(w *Writer) { w.TestLow(r, 0x1f) }, "TestLow ", r)
+	l.add(fmt.Sprintf("shr! %s #1d", q), func(w *Writer) { w.ShrImm(r, 29) }, "ShrImm ", r)
 	l.add(fmt.Sprintf("test! %s %s", q, q), func(w *Writer) { w.TestSelf(r) }, "TestSelf ", r)
 	l.add("setnz "+b, func(w *Writer) { w.SetCond(IfNotZero, r) }, "SetCond ", r)
 	l.add(fmt.Sprintf("movzx %s %s", d, b), func(w *Writer) { w.ZeroExtend(r, 1) }, "ZeroExtend ", r)
@@ -116,6 +118,9 @@ func (l *list) oneRegister(r x86.Reg) {
 func (l *list) twoRegisters(r, s x86.Reg) {
 	q, p, d, e := part(r, 8), part(s, 8), part(r, 4), part(s, 4)
 	l.add("mov "+q+" "+p, func(w *Writer) { w.Mov(r, s) }, "Mov ", r, s)
+	l.add("imul! "+q+" "+p, func(w *Writer) { w.Imul(r, s) }, "Imul ", r, s)
+	l.add("xor! "+q+" "+p, func(w *Writer) { w.Xor(r, s) }, "Xor ", r, s)
+	l.add("imul! "+q+" "+p+" #1234567", func(w *Writer) { w.ImulImm(r, s, 0x1234567) }, "ImulImm ", r, s)
 	l.add("mov "+d+" "+e, func(w *Writer) { w.Mov32(r, s) }, "Mov32 ", r, s)
 	l.add("mov "+d+" "+e, func(w *Writer) { w.MovLow(r, s) }, "MovLow ", r, s)
 	l.add("popcnt! "+q+" "+p, func(w *Writer) { w.Popcnt(r, s) }, "Popcnt ", r, s)

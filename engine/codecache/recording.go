@@ -42,6 +42,7 @@ type Oddities struct {
 	Parts     map[int]uint32 // ids of the facts of parts of single instructions
 	// The record is worth something only if one of the tests holds, of those of the instructions that were executed. The facts of a conditional block with no tests are never wanted.
 	Conditional bool
+	Counts      bool // if not, that is counted (layout.LeftAt), and the tests are of lines
 	Tests       []Test
 }
 
@@ -51,6 +52,9 @@ type Test struct {
 	Word        int16
 	At, Size    uint8 // bytes of the word, from which on
 	Least, Span uint64
+	// Of a test of lines, those of 1 << Line bytes in which an access lies that is formed from the word (-1: from none) are meant, of Span bytes and one more from Least behind it. It
+	// holds as well where the access is not aligned to Align and one.
+	Line, Align uint8
 }
 
 // Conditional tells whether the latest record of a block is one only if a condition held.

@@ -5,6 +5,7 @@ import (
 
 	"alleria/engine/codecache"
 	"alleria/engine/x86"
+	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
 
@@ -13,7 +14,7 @@ import (
 // left its return address. A call of which both is true is the one; else a jump or a return, if it is the only one that can be. (Code that changes its caller's operand and jumps by it
 // at once, with nothing pushed, is taken for its caller.) A block that records has written its record last, if it was the last one, at no cost.
 //
-// With conditions a block may leave no record; then returns and jumps fault behind themselves, at their target, where several can have led there.
+// With conditions a block may leave no record; its words are there all the same then, behind what the thread has written last.
 
 // Canonical tells whether an address can be one.
 func Canonical(addr uint64) bool { return int64(addr<<16)>>16 == int64(addr) }
@@ -57,7 +58,10 @@ func (t *Thread) canBeLast(b *codecache.Block, call bool) bool {
 	if r.ID == 0 {
 		return call || t.translator.NoTargetLoad || t.translator.Predict
 	}
-	return t.cache.Conditional(r) || t.cache.IsLoop(r) || t.slot.EndsWith(r.ID, int(r.Words))
+	if t.cache.Conditional(r) && t.slot.Get(layout.Kept) == 0 {
+		return t.slot.Begins(r.ID)
+	}
+	return t.cache.IsLoop(r) || t.slot.EndsWith(r.ID, int(r.Words))
 }
 
 // ledTo tells whether a branch can have led to target, with registers as they are behind it, and what the stack pointer was.

@@ -32,10 +32,14 @@ func (t *Thread) cut(b *codecache.Block, i int, at uint32, regs *sys.Regs) {
 	size := 8 * (1 + uint64(r.Words))
 	start := s.Get(layout.Buf)
 	if at >= uint32(r.To) {
-		if t.cache.Conditional(r) && s.Get(layout.Kept) == 0 { // it is no record, and nothing of it would be wanted
+		switch left := t.cache.Conditional(r) && s.Get(layout.Kept) == 0; {
+		case !left:
+			start -= size
+		case !t.cache.OddOf(r).Counts: // it is no record, and nothing of it would be wanted
 			return
+		default: // it has been counted as a whole execution, and becomes a record: its words are there
+			s.Set(layout.LeftAt(r.ID), s.Get(layout.LeftAt(r.ID))-1)
 		}
-		start -= size
 	} else if at < uint32(r.From) || i == 0 {
 		t.clearSlots(r, at) // nothing of it has executed
 		return

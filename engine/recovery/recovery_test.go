@@ -44,7 +44,7 @@ func stoppedWhen(t *testing.T, code []byte, v codecache.Variant, budgeted bool, 
 	c := testprogram.Cache(t)
 	u := new(translate.Translator)
 	u.Init(c, &program{testprogram.Program{Code: code}, when}, new(x86.Decoder), translate.Settings{Switches: translate.Switches{NoHuge: true}, Budgets: translate.Budgets{Words: layout.BudgetWords, Budgeted: budgeted, Metrics: [codecache.NumMetrics]bool{codecache.MetricInstructions: budgeted}}})
-	s := &shm.Slot{Mem: make([]byte, 1<<20), Base: 0x20000000}
+	s := &shm.Slot{Mem: make([]byte, layout.RingOff), Base: 0x20000000}
 	var a budget.Account
 	a.Open(s, &u.Budgets)
 	b := u.Translate(codeAt, v)
@@ -155,6 +155,36 @@ func TestTakeBackConditional(t *testing.T) {
 		}
 		if mark := th.slot.Get(ring) == records.Mark(records.MarkCut, uint64(last)); mark != (kept == 1) {
 			t.Errorf("kept %d: marked %t", kept, mark)
+		}
+	}
+}
+
+// TestTakeBackCounted leaves a block that has been counted as left out, since no line of it is followed, in front of its last instruction: it is not counted any more, and its words become
+// a record with a mark. One that was kept gets its mark as ever.
+func TestTakeBackCounted(t *testing.T) {
+	for kept, moved := range []uint64{0, 1} {
+		th, b := stoppedWhen(t, loads, codecache.Record, false, [][]translate.Condition{{{Of: translate.OfLine, Least: 6}}})
+		const ring = 1 << 19
+		buf := th.slot.Base + ring
+		size := 8 * (1 + uint64(b.Rec.Words))
+		last := int(b.Insns) - 1
+		at := uint32(th.cache.PositionsOf(b).At[last].Exec)
+		if at < uint32(b.Rec.To) || !th.cache.Conditional(&b.Rec) || !th.cache.OddOf(&b.Rec).Counts {
+			t.Fatalf("at %#x the record ends at %#x, conditional: %t", at, b.Rec.To, th.cache.Conditional(&b.Rec))
+		}
+		th.slot.Set(ring, uint64(b.Rec.ID))
+		th.slot.Set(layout.Kept, uint64(kept))
+		th.slot.Set(layout.LeftAt(b.Rec.ID), 5)
+		th.slot.Set(layout.Buf, buf+moved*size)
+		th.TakeBack(b, last, at, &sys.Regs{})
+		if got, want := th.slot.Get(layout.Buf), buf+size+8; got != want {
+			t.Errorf("kept %d: the next record begins at %#x, want %#x", kept, got, want)
+		}
+		if th.slot.Get(ring) != records.Mark(records.MarkCut, uint64(last)) || th.slot.Get(ring+8) != uint64(b.Rec.ID) {
+			t.Errorf("kept %d: %#x %#x", kept, th.slot.Get(ring), th.slot.Get(ring+8))
+		}
+		if got, want := th.slot.Get(layout.LeftAt(b.Rec.ID)), uint64(4+kept); got != want {
+			t.Errorf("kept %d: left out %d times, want %d", kept, got, want)
 		}
 	}
 }

@@ -191,6 +191,12 @@ func (s *Slot) EndRing() {
 	}
 }
 
+// Begins tells whether the first word of a record of the block with this number lies where the thread writes next: it was left out.
+func (s *Slot) Begins(block uint32) bool {
+	id, _ := records.SplitNumber(s.Get(int(s.Get(layout.Buf) - s.Base)))
+	return id == block
+}
+
 // EndsWith tells whether a record of the block with this number, with so many words behind it, is what the thread has written last.
 func (s *Slot) EndsWith(block uint32, words int) bool {
 	size := 8 * (1 + uint64(words))

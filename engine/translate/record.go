@@ -54,6 +54,7 @@ type recorder struct {
 	as      uint32 // the number of a part, if it is one that is completed
 
 	conditional bool // the record is worth something only where a condition holds
+	counts      bool // that it was left out is counted, since the conditions are of lines
 }
 
 // recordBlock writes a block that records itself.
@@ -73,7 +74,7 @@ func (u *Translator) recordBlock(b *codecache.Block, ins []x86.Insn) (next uint6
 		return u.plainBlock(b, ins)
 	}
 	r := &u.rec
-	*r = recorder{u: u, b: b, want: want, sides: r.sides[:0], sym: Symbols{known: r.sym.known[:0]}, slotted: layout.Slotted(u.Buffering), conditional: !all}
+	*r = recorder{u: u, b: b, want: want, sides: r.sides[:0], sym: Symbols{known: r.sym.known[:0]}, slotted: layout.Slotted(u.Buffering), conditional: !all, counts: !all && countLeft(want)}
 	u.opBuf = u.opBuf[:0]
 	if n := r.prefix(ins); n < len(ins) {
 		n = wholeBlocks(ins, n)
@@ -232,6 +233,9 @@ func (r *recorder) pick(used uint16) {
 	r.rec.RB = take(x86.RCX)
 	// rbp last: what faults with it as a base may raise another signal.
 	order := []x86.Reg{x86.RBX, x86.RSI, x86.RDI, x86.RDX, x86.RAX, x86.R8, x86.R9, x86.R10, x86.R11, x86.R12, x86.R13, x86.R14, x86.R15, x86.RBP}
+	if r.conditional { // whose code has the flags in rax
+		order = append(slices.DeleteFunc(order, func(g x86.Reg) bool { return g == x86.RAX }), x86.RAX)
+	}
 	r.rec.RA = take(order...)
 	if r.rec.RB == x86.NoReg {
 		r.rec.RB = take(order...)

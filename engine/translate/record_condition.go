@@ -30,6 +30,7 @@ const (
 	OfStore                // 1: the access writes, 0: it reads
 	OfPC
 	OfLength // of the instruction
+	OfLine   // that is accessed: the thread follows it (record_line.go). Least is the lines' size as a power of two; an execution that is left out is counted
 )
 
 // holds tells whether a number is one of the condition's.
@@ -64,16 +65,20 @@ func (u *Translator) unconditional(ins []x86.Insn, want []Want) bool {
 		case w.If == nil:
 			all = true
 		default:
-			switch u.verdict(&ins[i], w) {
-			case never:
+			switch v := u.verdict(&ins[i], w); {
+			case v == never && w.countsLeft(): // it is counted with the rest of its block
+			case v == never:
 				*w = Want{}
-			case always:
+			case v == always:
 				all = true
 			}
 		}
 	}
 	return all
 }
+
+// countsLeft tells whether executions that are left out are counted.
+func (w *Want) countsLeft() bool { return len(w.If) > 0 && len(w.If[0]) > 0 && w.If[0][0].Of == OfLine }
 
 // verdict is what is known of an instruction's conditions.
 func (u *Translator) verdict(in *x86.Insn, w *Want) verdict {
@@ -133,7 +138,7 @@ func access(all []Condition, a *records.Access) (may, look bool) {
 		switch c := &all[k]; {
 		case c.Of == OfSize && !c.holds(uint64(a.Size)), c.Of == OfStore && a.Store && !c.holds(1), c.Of == OfStore && !a.Store && !c.holds(0):
 			return false, false
-		case c.Of == OfAddress, c.Of == OfValue:
+		case c.Of == OfAddress, c.Of == OfValue, c.Of == OfLine:
 			look = true
 		}
 	}
@@ -148,7 +153,12 @@ func (r *recorder) tests() (list []codecache.Test, ok bool) {
 	for i := range r.want {
 		for _, all := range r.want[i].If {
 			n := len(list)
-			if list, ok = r.testsOf(list, i, all); !ok {
+			if all[0].Of == OfLine {
+				list, ok = lineTests(list, r.facts.Ins[i].Accesses, uint8(all[0].Least))
+			} else {
+				list, ok = r.testsOf(list, i, all)
+			}
+			if !ok {
 				return nil, false
 			}
 			for j := n; j < len(list); j++ {
@@ -156,12 +166,12 @@ func (r *recorder) tests() (list []codecache.Test, ok bool) {
 			}
 		}
 	}
-	return list, true
+	return list, !r.counts || r.rec.ID+uint32(len(r.sides)) < layout.MaxLeft-codecache.MaxBlockInsns
 }
 
 // testsOf adds those of conditions of instruction i, all of which have to hold: of each access one, since nothing more is needed for most to be left out.
 func (r *recorder) testsOf(list []codecache.Test, i int, all []Condition) ([]codecache.Test, bool) {
-	by := [...]*Condition{OfAddress: nil, OfValue: nil, OfRegister: nil, OfSize: nil, OfStore: nil, OfPC: nil, OfLength: nil}
+	by := [...]*Condition{OfAddress: nil, OfValue: nil, OfRegister: nil, OfSize: nil, OfStore: nil, OfPC: nil, OfLength: nil, OfLine: nil}
 	for k := range all {
 		by[all[k].Of] = &all[k]
 	}
@@ -333,6 +343,11 @@ func (u *Translator) test(rec *codecache.Recording, t *codecache.Test) {
 // commit moves the ring's pointer past the record of the block, in any case or if it is worth it.
 func (r *recorder) commit() {
 	tests, ok := r.tests()
+	lines := tests
+	if ok && r.counts {
+		lines = lineGroups(tests, len(r.ins))
+		ok = len(lines) <= mostLineTests
+	}
 	if !ok {
 		a := &r.u.asm
 		a.LeaDisp(r.rec.RA, r.rec.RA, int64(8*(r.words+1)))
@@ -340,6 +355,10 @@ func (r *recorder) commit() {
 		return
 	}
 	odd := r.u.cache.Oddly(r.rec)
-	odd.Conditional, odd.Tests = true, slices.Clip(tests)
+	odd.Conditional, odd.Counts, odd.Tests = true, r.counts, slices.Clip(tests)
+	if r.counts {
+		r.u.commitCounted(r.rec, lines, r.words, r.rec.ID)
+		return
+	}
 	r.u.commitIf(r.rec, merged(tests, len(r.ins)), r.words)
 }

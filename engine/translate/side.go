@@ -53,7 +53,9 @@ func (r *recorder) lateExit(site asm.Site, i int, in *x86.Insn, target uint64) {
 func (u *Translator) writeSide(s *sideExit) {
 	a, ra := &u.asm, s.rec.RA
 	a.PutImm(ra, 0, u.numbered(s.id, s.words))
-	if odd := u.cache.OddOf(s.rec); odd != nil && odd.Conditional {
+	if odd := u.cache.OddOf(s.rec); odd != nil && odd.Counts {
+		u.commitCounted(s.rec, lineGroups(odd.Tests, s.ins), s.words, s.id)
+	} else if odd != nil && odd.Conditional {
 		u.commitIf(s.rec, merged(odd.Tests, s.ins), s.words)
 	} else {
 		a.LeaDisp(ra, ra, int64(8*(s.words+1)))

@@ -55,10 +55,11 @@ type stubs struct {
 
 // recordRoom is what recording a block needs, kept to be used again.
 type recordRoom struct {
-	wants [codecache.MaxBlockInsns]Want
-	opBuf []x86.Operand
-	ahead [1]x86.Insn // behind the block, see flagsDeadAhead
-	rec   recorder
+	wants    [codecache.MaxBlockInsns]Want
+	opBuf    []x86.Operand
+	ahead    [1]x86.Insn // behind the block, see flagsDeadAhead
+	rec      recorder
+	lastLeft uint32 // the highest number of a block whose records can be left out and are counted then
 	// lastRecorded: the instruction being written is part of the records.
 	lastRecorded bool
 	// facts is the block that is being recorded, before the table packs it.

@@ -14,10 +14,11 @@ const (
 	TableSize    = 8 * TableEntries
 	Variants     = 17
 
-	CounterOff  = 10 << 20       // block counters: one uint64 a counted block
-	MaxCounters = (16 << 20) / 8 // counted blocks a process can have
-	RingOff     = 32 << 20       // the ring's chunks
-	RingMax     = 32 << 20       // most bytes that a ring can grow to
+	CounterOff  = 10 << 20        // block counters: one uint64 a counted block
+	MaxCounters = (16 << 20) / 8  // counted blocks a process can have
+	MaxLeft     = MaxCounters / 2 // blocks whose records can be left out: see LeftAt
+	RingOff     = 32 << 20        // the ring's chunks
+	RingMax     = 32 << 20        // most bytes that a ring can grow to
 )
 
 // Words of the thread area, in bytes from the slot's start. "code" is the
@@ -116,6 +117,10 @@ const (
 	// 1 if the latest record that was under conditions is one, 0 if none of them held (code).
 	Kept = 0x3a0
 
+	// A block that records under the condition that a line is followed (translate.OfLine) looks at the lines' hashes: those up to Follow are (tracer before the thread
+	// runs, then consumer, downwards only).
+	Follow = 0x3c0
+
 	// What code that counts where an indirect branch leads keeps meanwhile: rax and the target; and which branch it is that asks (code).
 	EdgeRAX  = 0x3a8
 	EdgeTo   = 0x3b0
@@ -207,6 +212,10 @@ const (
 
 	CaptureMagic = 0x63617074
 )
+
+// LeftAt is where a thread's slot has how often the record of a block, by its number in the table of blocks, was left out (code; tracer while the thread is
+// stopped). These count from the end of the counters on backwards, as counted blocks do not have such numbers.
+func LeftAt(id uint32) int { return CounterOff + 8*(MaxCounters-1-int(id)) }
 
 // RingSlack is how many bytes before the end of a chunk End lies: more than
 // two of the largest records, so that a block checks once.

@@ -2,8 +2,10 @@ package session
 
 import (
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"io"
+	"math/bits"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -14,6 +16,9 @@ import (
 	"alleria/analysis/live"
 	"alleria/cab"
 	"alleria/emit"
+	"alleria/engine"
+	"alleria/internal/layout"
+	"alleria/internal/records"
 	"alleria/internal/sys"
 )
 
@@ -30,6 +35,7 @@ type beside struct {
 	bursts  bool                       // only these are recorded
 	kept    bool                       // what is in rings is not consumed
 	written bool                       // the records are written as well, by a reader of their own
+	lines   bool                       // threads leave out what accesses no line of a sample
 }
 
 // besideThread is what one of the readers of an application thread's ring is known by to the sink.
@@ -37,6 +43,7 @@ type besideThread struct {
 	*live.Thread
 	of    *beside
 	words uint64 // consumed
+	ring  *cab.Ring
 }
 
 // besideSink is what processing threads do where analyses are made: all that there is to know comes with the ring.
@@ -74,7 +81,10 @@ func (ps *process) newBeside(w *emit.ProcessWriter, h abp.Header) *beside {
 	}
 	w.SetAnalyses(kinds, ps.opts.KeepRecords)
 	b := &beside{writer: w, process: live.NewProcess(abp.Growing(h, w.Tables()), ps.opts.Analyses), threads: map[thread][]*besideThread{},
-		bursts: ps.samples(), kept: ps.opts.Stage == StageProduce, written: ps.opts.KeepRecords}
+		bursts: ps.samples(), kept: ps.opts.Stage == StageProduce, written: ps.opts.KeepRecords, lines: ps.opts.sampledLines(ps.samples()) > 0}
+	if b.bursts {
+		b.process.Bursts()
+	}
 	b.readers = min(ps.readers(), b.process.Members())
 	return b
 }
@@ -109,7 +119,7 @@ func (b *beside) started(t thread, r *cab.Ring) (tags []any) {
 		r.Keep()
 	}
 	for _, th := range b.process.Threads(uint32(t.Num()), readers) {
-		bt := &besideThread{Thread: th, of: b}
+		bt := &besideThread{Thread: th, of: b, ring: r}
 		b.threads[t] = append(b.threads[t], bt)
 		tags = append(tags, bt)
 	}
@@ -157,10 +167,15 @@ func (s besideSink) Consume(tag any, c cab.Chunk) error {
 		s.fault(s.number, c.Number)
 	}
 	t.words += uint64(len(c.Words))
-	if t.of.written { // without bounds
-		return t.Consume(c.Words, c.Opened)
+	words := c.Words
+	if !t.of.written { // else there are no bounds
+		words = t.of.writer.Bounded(words)
 	}
-	return t.Consume(t.of.writer.Bounded(c.Words), c.Opened)
+	err := t.Consume(words, c.Opened)
+	if t.of.lines {
+		t.ring.Follow(t.Follows())
+	}
+	return err
 }
 
 // Lose is cab.Loser's: the processing thread has panicked outside of any analysis. None of the process's has seen these words, and none would be right.
@@ -288,4 +303,50 @@ func writeSampling(w io.Writer, s *live.Sampling) {
 	}
 	fmt.Fprintf(w, "  sampled: %s %s in %s bursts; %s: a share of 50 %% is ± %.2g %%, one of 5 %% ± %.2g %% at most (95 %% confidence)\n",
 		analysis.FormatExact(s.Recorded), what, analysis.FormatExact(s.Bursts), as, 100*s.Error(0.5), 100*s.Error(0.05))
+}
+
+// Where a sample of reuse distances is all that is made beside the program, its threads leave out executions that access no line of the sample (translate.OfLine), and count them: the
+// rate at which lines are followed is told to each of them, through its ring, as it falls. Who consumes the ring looks at each line again.
+
+// sampledLines is the size of the lines, as a power of two, that threads look at so; 0: they leave nothing out. Bursts and bounds go by what has come through the ring, and
+// records that are kept are to be all.
+func (o *Options) sampledLines(bursts bool) int {
+	line := live.SampledLines(o.Analyses)
+	if bursts || o.KeepRecords || o.Sites != nil || o.MaxSize > 0 || o.MaxInstructions > 0 || o.Buffering != cab.CAB || line < cacheLine {
+		return 0
+	}
+	return bits.TrailingZeros64(line)
+}
+
+// leaveOut says of the instructions of a block that their executions need not be recorded. Of an instruction of which only some executions are kept readers count all.
+func (ps *process) leaveOut(want []engine.Want) {
+	shift := ps.opts.sampledLines(ps.samples())
+	if shift == 0 {
+		return
+	}
+	for i := range want {
+		if want[i].Sample > 1 {
+			return
+		}
+	}
+	for i := range want {
+		if want[i].Flags != 0 {
+			want[i].If = [][]engine.Condition{{{Of: engine.OfLine, Least: uint64(shift)}}}
+		}
+	}
+}
+
+// leftOut adds what a thread has left out, which has ended.
+func (b *beside) leftOut(t thread, all *records.Blocks) {
+	slot := t.SlotMemory()
+	if len(slot) < layout.RingOff { // in tests
+		return
+	}
+	for id := uint32(1); id <= min(all.Last(), layout.MaxLeft); id++ {
+		if n := binary.LittleEndian.Uint64(slot[layout.LeftAt(id):]); n > 0 {
+			for _, bt := range b.threads[t] {
+				bt.LeftOut(id, n)
+			}
+		}
+	}
 }

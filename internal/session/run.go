@@ -453,7 +453,9 @@ func (ps *process) Plan(plan int, ins []x86.Insn, want []engine.Want) uint32 {
 	if !im.plans.any() {
 		return 0
 	}
-	return ps.planner(plan).Plan(ins, want)
+	number := ps.planner(plan).Plan(ins, want)
+	ps.leaveOut(want)
+	return number
 }
 
 // ThreadStarted is engine.Handler's.
@@ -498,6 +500,9 @@ func (ps *process) ThreadEnded(t thread) {
 	}
 	t.Mark(threadMark(t, 0)...)
 	ps.proc.pool.Remove(ring)
+	if im.beside != nil && ps.opts.sampledLines(ps.samples()) > 0 {
+		im.beside.leftOut(t, im.p.Blocks())
+	}
 	im.beside.ended(t, sampling, ring)
 	times, ticks := ring.Waits()
 	ps.waits.times += times

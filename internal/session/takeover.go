@@ -18,7 +18,7 @@ import (
 // configuration, and that in its canonical form, so that it is the same text in another run.
 func (ps *process) RecordsLike() string {
 	im := ps.image
-	if im == nil || len(im.plans.sets) != 1 || ps.threads.kinds() != 1 || ps.opts.Sites != nil || im.capture != nil {
+	if im == nil || len(im.plans.sets) != 1 || ps.threads.kinds() != 1 || ps.opts.Sites != nil || ps.opts.sampledLines(ps.samples()) > 0 || im.capture != nil {
 		return ""
 	}
 	var b strings.Builder
