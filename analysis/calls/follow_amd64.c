@@ -5,31 +5,24 @@
 #include "follow_amd64.h"
 #include <emmintrin.h>
 
-// What the current node is still to be given, as numbers of 32 bits.
-struct sums {
-	__m128i a, b;
-};
-
-static inline void add(struct sums *s, const uint32_t *counts)
-{
-	s->a = _mm_add_epi32(s->a, _mm_loadu_si128((const __m128i *)counts));
-	s->b = _mm_add_epi32(s->b, _mm_loadu_si128((const __m128i *)(counts + 4)));
-}
-
+// give gives a node what it is due: two times four numbers of 32 bits.
 static inline void add64(uint64_t *to, __m128i n)
 {
 	_mm_storeu_si128((__m128i *)to, _mm_add_epi64(_mm_loadu_si128((__m128i *)to), n));
 }
 
-// give gives a node what it is due.
-static inline void give(struct follow *f, struct sums *s, struct node *n)
+static inline void give(struct follow *f, struct node *n, __m128i a, __m128i b)
 {
 	const __m128i zero = _mm_setzero_si128();
-	add64(n->own, _mm_unpacklo_epi32(s->a, zero));
-	add64(n->own + 2, _mm_unpackhi_epi32(s->a, zero));
-	add64(n->own + 4, _mm_unpacklo_epi32(s->b, zero));
-	f->executed += (uint32_t)_mm_cvtsi128_si32(_mm_srli_si128(s->b, 8));
-	s->a = s->b = zero;
+	add64(n->own, _mm_unpacklo_epi32(a, zero));
+	add64(n->own + 2, _mm_unpackhi_epi32(a, zero));
+	add64(n->own + 4, _mm_unpacklo_epi32(b, zero));
+	f->executed += (uint32_t)_mm_cvtsi128_si32(_mm_srli_si128(b, 8));
+}
+
+static inline __m128i counts(const uint32_t *c)
+{
+	return _mm_loadu_si128((const __m128i *)c);
 }
 
 // child is the number of a child of a node, 0 if there is none yet.
@@ -133,7 +126,7 @@ static inline int jump(struct follow *f, const struct step *s, struct node *node
 }
 
 // arrive makes the top frame that of the function of a step; 0: that is left to Go.
-static inline int arrive(struct follow *f, struct sums *sums, const struct step *s, struct node *nodes, struct frame *frames, const int32_t *table, int32_t *latest)
+static inline int arrive(struct follow *f, const struct step *s, struct node *nodes, struct frame *frames, const int32_t *table, int32_t *latest)
 {
 	int ok;
 	switch (f->op) {
@@ -148,68 +141,82 @@ static inline int arrive(struct follow *f, struct sums *sums, const struct step 
 	}
 	if (!ok)
 		return 0;
-	give(f, sums, &nodes[f->cur]);
 	f->op = OP_NONE;
 	f->match = s->fn;
 	f->cur = frames[f->frames - 1].node;
 	return 1;
 }
 
-void follow_run(struct follow *state, const uint64_t *words, const struct plan *plans, const struct step *steps, uint64_t *runs,
+// other follows an execution that calls, returns or does not stay in its function; 0: the rest of it, from f->step on, is left to Go.
+static __attribute__((noinline)) int other(struct follow *f, const uint64_t *words, const struct plan *p, uint32_t head, const struct step *steps,
 	struct node *nodes, struct frame *frames, const int32_t *table, int32_t *latest)
 {
-	struct sums sums = {_mm_setzero_si128(), _mm_setzero_si128()};
-	struct follow own = *state, *f = &own; // nothing else that is written can be part of it
-	uint64_t at = f->at;
-	f->step = 0;
-	while (at < f->limit) {
-		uint64_t id = words[at];
-		if (id >= f->blocks)
-			break;
-		const struct plan *p = &plans[id];
-		uint32_t head = __atomic_load_n(&p->head, __ATOMIC_ACQUIRE);
-		uint64_t n = head & WORDS_MASK;
-		if (n == 0 || n > f->words - at)
-			break;
-		if (head & SIMPLE && p->fn == f->match) {
-			add(&sums, p->counts);
-		} else {
-			uint64_t last = p->at + (head >> STEPS_SHIFT & 0xff);
-			if (last > f->steps)
-				break;
-			const struct step *s = &steps[p->at], *end = &steps[last];
-			if (s->fn != f->match && !arrive(f, &sums, s, nodes, frames, table, latest))
-				break;
-			for (;;) {
-				add(&sums, s->counts);
-				if (s->op != OP_NONE) {
-					f->op = s->op;
-					f->site = s->site;
-					f->ret = s->ret;
-					f->target = s->target;
-					f->slot = s->slot < 0 ? 0 : words[at + 1 + s->slot] + s->offset;
-					f->from = s->self;
-					f->match = -1;
-				}
-				if (++s == end)
-					break;
-				if (s->fn != f->match && !arrive(f, &sums, s, nodes, frames, table, latest)) {
-					f->step = s - &steps[p->at];
-					goto out;
-				}
-			}
+	uint64_t last = p->at + (head >> STEPS_SHIFT & 0xff);
+	if (last > f->steps)
+		return 0;
+	const struct step *s = &steps[p->at], *end = &steps[last];
+	for (; s < end; s++) {
+		if (s->fn != f->match && !arrive(f, s, nodes, frames, table, latest)) {
+			f->step = s - &steps[p->at];
+			return 0;
 		}
-		runs[id]++;
-		// Predicted, where the length would be waited for.
-		if (n == 1)
-			at++;
-		else if (n == 2)
-			at += 2;
-		else
-			at += n;
+		give(f, &nodes[f->cur], counts(s->counts), counts(s->counts + 4));
+		if (s->op != OP_NONE) {
+			f->op = s->op;
+			f->site = s->site;
+			f->ret = s->ret;
+			f->target = s->target;
+			f->slot = s->slot < 0 ? 0 : words[1 + s->slot] + s->offset;
+			f->from = s->self;
+			f->match = -1;
+		}
 	}
-out:
-	give(f, &sums, &nodes[f->cur]);
+	return 1;
+}
+
+void follow_run(struct follow *f, const uint64_t *words, const struct plan *plans, const struct step *steps, uint64_t *runs,
+	struct node *nodes, struct frame *frames, const int32_t *table, int32_t *latest)
+{
+	uint64_t at = f->at, blocks = f->blocks, most = f->words, limit = f->limit;
+	f->step = 0;
+	while (at < limit) {
+		__m128i a = _mm_setzero_si128(), b = a;
+		int32_t match = f->match;
+		uint32_t head;
+		uint64_t id, n;
+		const struct plan *p;
+		do { // as long as it stays in the function
+			id = words[at];
+			head = 0;
+			if (id >= blocks)
+				break;
+			p = &plans[id];
+			head = __atomic_load_n(&p->head, __ATOMIC_ACQUIRE);
+			n = head & WORDS_MASK;
+			if (!(head & SIMPLE) || p->fn != match || n > most - at)
+				break;
+			a = _mm_add_epi32(a, counts(p->counts));
+			b = _mm_add_epi32(b, counts(p->counts + 4));
+			runs[id]++;
+			head = 0;
+			// Predicted: where the next one begins would be waited for. The compiler is not to choose a conditional move.
+			if (n == 1) {
+				at++;
+				__asm__ volatile("" : "+r"(at));
+			} else {
+				at += n;
+			}
+		} while (at < limit);
+		give(f, &nodes[f->cur], a, b);
+		if (head == 0) {
+			if (at < limit)
+				break;
+			continue;
+		}
+		if (n > most - at || !other(f, words + at, p, head, steps, nodes, frames, table, latest))
+			break;
+		runs[id]++;
+		at += n;
+	}
 	f->at = at;
-	*state = own;
 }
