@@ -37,7 +37,7 @@ func (b *Builder) Thread() *Tracker {
 	t := newTracker(b.pl)
 	t.want, t.byTime = b.query.wants(), !b.query.Time.All()
 	if b.pl.loops {
-		t.loop = &loop{pl: b.pl}
+		t.loop = newLoop(b.pl)
 	}
 	t.bursts.sampled, t.bursts.spread = b.sampling != nil, b.spread
 	return t

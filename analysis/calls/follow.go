@@ -10,12 +10,23 @@ import (
 // loop is what a loop over whole executions (follow_amd64.c) knows of blocks: numbers in slices, which C may look at. What lies in them is the planner's, and of all
 // threads; a loop sees as much of it as there was when it asked last.
 type loop struct {
-	pl     *planner
-	plans  []followPlan // by block
-	steps  []followStep
-	latest []int32       // by step: the node that it was gone on in last
-	from   uint32        // the step that ended the last execution
-	own    stream.Walked // of who goes over the words by itself
+	pl       *planner
+	plans    []followPlan // by block
+	steps    []followStep
+	accesses []followAccess
+	found    []found       // two by step, behind two of nobody's
+	own      stream.Walked // of who goes over the words by itself
+	vector   bool
+}
+
+// newLoop knows nothing yet.
+func newLoop(pl *planner) *loop { return &loop{pl: pl, found: make([]found, 2), vector: haveVector()} }
+
+// found is where a node's child was found last. It has the layout of C's.
+type found struct {
+	key    uint64
+	callee uint32
+	child  int32
 }
 
 // followPlan is what there is to be known of a block. It has the layout of C's.
@@ -39,13 +50,27 @@ type followStep struct {
 	ret       uint64
 	target    uint64
 	offset    uint64
+	accessAt  uint32
+	accesses  uint32
 	counts    [followLanes]uint32
+}
+
+// followAccess is an access of which words say what it counts for, likewise.
+type followAccess struct {
+	kind  abp.AccessKind
+	store bool
+	word  int16
+	aux   int16
+	_     uint16
+	size  uint64
+	lanes uint64
 }
 
 // The layout of counts, and how much of them a call of the loop adds up: see follow_amd64.h.
 const (
 	followLanes = 8
 	laneSize    = 6
+	laneCalls   = 7
 	mostLane    = 1<<16 - 1
 	mostWords   = 1 << 16
 	mostSteps   = 1<<8 - 1
@@ -56,8 +81,9 @@ const (
 // followed is the plans for loops of a process, guarded by the planner's lock. What was written is not changed but for words, which is written last, and named.
 // Threads read them meanwhile, in slices that are not theirs to write to: where there is no more room others take their place.
 type followed struct {
-	plans []followPlan
-	steps []followStep
+	plans    []followPlan
+	steps    []followStep
+	accesses []followAccess
 }
 
 // lanesOf is what counts for C; false: it is too much.
@@ -75,7 +101,7 @@ func lanesOf(c *abp.Counts, size int) (l [followLanes]uint32, ok bool) {
 func (pl *planner) loopPlan(id uint32, p *plan, steps []step) {
 	f := &pl.followed
 	counts, ok := lanesOf(&p.static, int(p.size))
-	if p.slow = !ok || p.words > 1<<15 || p.time >= 0 || len(steps) == 0 || len(steps) > mostSteps || p.more != nil && p.more.block.Dynamic; p.slow {
+	if p.slow = !ok || p.words > 1<<15 || p.time >= 0 || len(steps) == 0 || len(steps) > mostSteps; p.slow {
 		return
 	}
 	if n := int(id) + 1 - len(f.plans); n > 0 {
@@ -86,12 +112,17 @@ func (pl *planner) loopPlan(id uint32, p *plan, steps []step) {
 	for i := range steps {
 		s := &steps[i]
 		fn := pl.funcs[s.fn]
-		one := followStep{fn: s.fn, named: s.fn, slot: s.slot, op: s.op, entry: fn.Addr == s.addr && fn.Addr != 0, self: uint32(len(f.steps)),
+		one := followStep{fn: s.fn, named: s.fn, slot: s.slot, op: s.op, entry: fn.Addr == s.addr && fn.Addr != 0, self: uint32(len(f.steps) + 1),
 			addr: s.addr, site: s.site, ret: s.ret, target: s.target, offset: s.offset}
 		if fn.Name == NoFunction {
 			one.named = pl.alreadyCalled(s.addr)
 		}
 		one.counts, _ = lanesOf(&s.static, s.to-s.from) // of the block's, which are not too much
+		one.accessAt = uint32(len(f.accesses))
+		if p.more != nil && p.more.block.Dynamic {
+			f.byWords(p.more.block, s)
+		}
+		one.accesses = uint32(len(f.accesses)) - one.accessAt
 		f.steps = append(f.steps, one)
 	}
 	head := uint32(p.words) | uint32(len(steps))<<stepsShift
@@ -99,6 +130,20 @@ func (pl *planner) loopPlan(id uint32, p *plan, steps []step) {
 		head |= simpleBlock
 	}
 	atomic.StoreUint32(&out.head, head)
+}
+
+// byWords appends those of a step's accesses of which words say what they count for.
+func (f *followed) byWords(b *abp.Block, s *step) {
+	for i := s.from; i < s.to; i++ {
+		if !b.Counted(i) {
+			continue
+		}
+		for _, a := range b.InsAccesses(i) {
+			if a.Kind != abp.AccessPlain && a.Kind != abp.AccessBits {
+				f.accesses = append(f.accesses, followAccess{kind: a.Kind, store: a.Store, word: a.Word, aux: a.AuxWord, size: uint64(a.Size), lanes: abp.LaneMask(a.Lanes)})
+			}
+		}
+	}
 }
 
 // alreadyCalled is the function without a symbol that is named by an address, -1 if it has not been called yet. pl.mu is held.
@@ -133,8 +178,8 @@ func (l *loop) learn(id uint32) {
 			atomic.StoreInt32(&s.named, pl.alreadyCalled(s.addr))
 		}
 	}
-	l.plans, l.steps = f.plans, f.steps[:len(f.steps):len(f.steps)]
-	l.latest = append(l.latest, make([]int32, max(0, len(l.steps)-len(l.latest)))...)
+	l.plans, l.steps, l.accesses = f.plans, f.steps, f.accesses
+	l.found = append(l.found, make([]found, max(0, 2+2*len(l.steps)-len(l.found)))...)
 }
 
 // Walks tells whether Walk may be called.
@@ -152,8 +197,8 @@ func (t *Tracker) Walk(state *abp.Exec, words []uint64, w *stream.Walked) {
 func (t *Tracker) follow(state *abp.Exec, words []uint64, w *stream.Walked) {
 	l := t.loop
 	for w.At < len(words) {
-		from, step := w.At, 0
-		w.At, step = l.run(t, words, from, w.Execs)
+		from := w.At
+		step := l.run(t, words, w)
 		t.clock.node = t.cur
 		if w.At == len(words) || step == 0 && w.At >= from+mostWords {
 			continue
@@ -174,17 +219,18 @@ func (t *Tracker) follow(state *abp.Exec, words []uint64, w *stream.Walked) {
 
 // left follows an execution that the loop has left, behind some steps.
 func (t *Tracker) left(p *plan, step int, state *abp.Exec, words []uint64, w *stream.Walked) {
+	from := 0
 	if step == 0 {
-		t.bursts.executed += uint64(p.size)
 		t.whole(p, state, words)
 	} else {
-		t.bursts.executed += uint64(int(p.size) - p.more.steps[step].from)
+		from = p.more.steps[step].from
 		t.steps(p.more, words, step)
 	}
+	t.bursts.executed += uint64(int(p.size) - from)
 	t.clock.node = t.cur
 	if p.more != nil && p.more.block.Dynamic {
-		for i := range p.more.block.Ins {
-			w.Counts.Add(t.scratch[i], 1)
+		for _, c := range t.scratch[from:p.size] {
+			w.Counts.Add(c, 1)
 		}
 	}
 }

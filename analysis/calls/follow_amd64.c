@@ -3,30 +3,65 @@
 // The loop over whole executions: those that stay in their function, calls, returns and jumps as nearly all of them are. Whatever is
 // not, is left to Go as it is: nothing has been changed for it. The same in Go is Tracker.whole and what it calls.
 #include "follow_amd64.h"
-#include <emmintrin.h>
+#include <string.h>
 
-// give gives a node what it is due: two times four numbers of 32 bits.
-static inline void add64(uint64_t *to, __m128i n)
+#define INLINE static inline __attribute__((always_inline))
+#define RARELY(c) __builtin_expect(!!(c), 0)
+
+typedef uint32_t lanes __attribute__((vector_size(4 * LANES)));
+typedef uint64_t wide __attribute__((vector_size(8 * LANES)));
+
+INLINE lanes counts(const uint32_t *c)
 {
-	_mm_storeu_si128((__m128i *)to, _mm_add_epi64(_mm_loadu_si128((__m128i *)to), n));
+	lanes l;
+	memcpy(&l, c, sizeof l);
+	return l;
 }
 
-static inline void give(struct follow *f, struct node *n, __m128i a, __m128i b)
+// give gives a node what it is due.
+INLINE void give(struct node *n, lanes due)
 {
-	const __m128i zero = _mm_setzero_si128();
-	add64(n->own, _mm_unpacklo_epi32(a, zero));
-	add64(n->own + 2, _mm_unpackhi_epi32(a, zero));
-	add64(n->own + 4, _mm_unpacklo_epi32(b, zero));
-	f->executed += (uint32_t)_mm_cvtsi128_si32(_mm_srli_si128(b, 8));
+	wide sum;
+	memcpy(&sum, n->own, sizeof sum);
+	sum += __builtin_convertvector(due, wide);
+	memcpy(n->own, &sum, sizeof sum);
 }
 
-static inline __m128i counts(const uint32_t *c)
+// by_words gives a node what words say.
+static void by_words(struct follow *f, const struct access *a, uint32_t n, const uint64_t *words, struct node *to)
 {
-	return _mm_loadu_si128((const __m128i *)c);
+	for (; n; n--, a++) {
+		uint64_t aux = words[a->aux], times, bytes;
+		switch (a->kind) {
+		case STRING:
+			times = aux - words[a->word];
+			if ((int64_t)times < 0)
+				times = -times;
+			times /= a->size;
+			bytes = times * a->size;
+			break;
+		case SIZED:
+			times = aux != 0;
+			bytes = aux;
+			break;
+		default:
+			times = __builtin_popcountll(aux & a->lanes);
+			bytes = times * a->size;
+			if (a->kind == PACKED)
+				times = times != 0;
+		}
+		if (times == 0)
+			continue;
+		int at = 2 + a->store;
+		to->own[at] += times;
+		to->own[at + 2] += bytes;
+		f->dyn[at] += times;
+		f->dyn[at + 2] += bytes;
+	}
 }
 
 // child is the number of a child of a node, 0 if there is none yet.
-static inline int32_t child(const struct follow *f, const struct node *nodes, const int32_t *table, int32_t parent, int32_t fn, uint64_t site)
+static int32_t child(const struct follow *f, const struct node *nodes, const int32_t *table, int32_t parent, int32_t fn, uint64_t site)
 {
 	if (nodes[parent].depth >= MOST_DEPTH)
 		return 0;
@@ -40,183 +75,207 @@ static inline int32_t child(const struct follow *f, const struct node *nodes, co
 	}
 }
 
-// find is child behind a look at the one that was found by the same instruction last.
-static inline int32_t find(const struct follow *f, const struct node *nodes, const int32_t *table, int32_t *latest, int32_t parent, int32_t fn, uint64_t site)
+// called is the node of a function that was called, 0 if that is left to Go.
+static __attribute__((noinline)) int32_t called(const struct follow *f, const struct step *from, const struct step *to, const struct node *nodes, const int32_t *table, int32_t parent)
 {
-	int32_t n = *latest;
-	if ((uint64_t)n < f->nodes && nodes[n].parent == parent && nodes[n].fn == fn && nodes[n].site == site)
-		return n;
-	if ((n = child(f, nodes, table, parent, fn, site)) != 0)
-		*latest = n;
-	return n;
+	if ((from->target && from->target != to->addr) || from->ret == to->addr || to->named < 0)
+		return 0;
+	return child(f, nodes, table, parent, to->named, from->site);
 }
 
-// push pushes a frame; 0: there is no room, or no node.
-static inline int push(struct follow *f, struct node *nodes, struct frame *frames, int32_t n, int32_t fn, const struct step *s, uint8_t tail, uint64_t slot, uint64_t ret)
+// returned is how many frames there are behind a return that does not leave the top one, 0 if that is left to Go.
+static __attribute__((noinline)) uint64_t returned(const struct frame *frames, uint64_t n, uint64_t slot, int32_t match)
 {
-	if (n == 0 || f->frames == f->room)
+	if (slot == 0)
 		return 0;
-	nodes[n].calls++;
-	frames[f->frames++] = (struct frame){.node = n, .fn = fn, .match = s->fn, .tail = tail, .slot = slot, .ret = ret};
-	return 1;
-}
-
-// call goes on in a function that was called.
-static inline int call(struct follow *f, const struct step *s, struct node *nodes, struct frame *frames, const int32_t *table, int32_t *latest)
-{
-	int32_t parent = ROOT;
-	if (f->frames > 0) {
-		const struct frame *top = &frames[f->frames - 1];
-		parent = top->node;
-		if (f->slot && top->slot && top->slot <= f->slot)
-			return 0;
-	}
-	if ((f->target && f->target != s->addr) || f->ret == s->addr || s->named < 0)
-		return 0;
-	int32_t n = find(f, nodes, table, latest + f->from, parent, s->named, f->site);
-	return push(f, nodes, frames, n, s->named, s, 0, f->slot, f->ret);
-}
-
-// ret goes on behind the call that a return goes back to.
-static inline int ret(struct follow *f, const struct step *s, const struct frame *frames)
-{
-	uint64_t n = f->frames, least = n > MOST_FRAMES ? n - MOST_FRAMES : 0;
-	if (f->slot == 0)
-		return 0;
-	for (uint64_t i = n; i-- > least;) {
-		if (frames[i].slot == f->slot && !frames[i].tail) {
-			if (i == 0 || frames[i - 1].match != s->fn)
-				return 0;
-			f->frames = i;
-			return 1;
-		}
+	for (uint64_t i = n, least = n > MOST_FRAMES ? n - MOST_FRAMES : 0; i-- > least;) {
+		if (frames[i].slot == slot && !frames[i].tail)
+			return i > 0 && frames[i - 1].match == match ? i : 0;
 		if (frames[i].base)
 			return 0;
 	}
 	return 0;
 }
 
-// jump goes on in another function without a call or a return.
-static inline int jump(struct follow *f, const struct step *s, struct node *nodes, struct frame *frames, const int32_t *table, int32_t *latest)
+// within is how many frames there are behind a jump into the middle of a function, 0 if that is left to Go.
+static __attribute__((noinline)) uint64_t within(const struct frame *frames, uint64_t n, int32_t match)
 {
-	uint64_t n = f->frames;
-	if (n == 0)
-		return 0;
-	const struct frame *top = &frames[n - 1];
-	if (top->match == s->fn)
-		return 1;
-	if (!s->entry) {
-		for (uint64_t i = n, least = n > MOST_FRAMES ? n - MOST_FRAMES : 0; i-- > least && !(i + 1 < n && frames[i + 1].base);) {
-			if (frames[i].match == s->fn) {
-				f->frames = i + 1;
-				return 1;
-			}
-		}
-		return 0;
-	}
-	for (uint64_t i = n - 1, least = n > MOST_TAILS ? n - MOST_TAILS : 0; i > least && frames[i].tail; i--) {
-		if (frames[i].match == s->fn && frames[i - 1].match == top->match) {
-			f->frames = i + 1;
-			nodes[frames[i].node].calls++;
-			return 1;
-		}
-	}
-	int32_t c = find(f, nodes, table, latest + s->self, top->node, s->fn, 0);
-	return push(f, nodes, frames, c, s->fn, s, 1, top->slot, 0);
-}
-
-// arrive makes the top frame that of the function of a step; 0: that is left to Go.
-static inline int arrive(struct follow *f, const struct step *s, struct node *nodes, struct frame *frames, const int32_t *table, int32_t *latest)
-{
-	int ok;
-	switch (f->op) {
-	case OP_CALL:
-		ok = call(f, s, nodes, frames, table, latest);
-		break;
-	case OP_RET:
-		ok = ret(f, s, frames);
-		break;
-	default:
-		ok = jump(f, s, nodes, frames, table, latest);
-	}
-	if (!ok)
-		return 0;
-	f->op = OP_NONE;
-	f->match = s->fn;
-	f->cur = frames[f->frames - 1].node;
-	return 1;
-}
-
-// other follows an execution that calls, returns or does not stay in its function; 0: the rest of it, from f->step on, is left to Go.
-static __attribute__((noinline)) int other(struct follow *f, const uint64_t *words, const struct plan *p, uint32_t head, const struct step *steps,
-	struct node *nodes, struct frame *frames, const int32_t *table, int32_t *latest)
-{
-	uint64_t last = p->at + (head >> STEPS_SHIFT & 0xff);
-	if (last > f->steps)
-		return 0;
-	const struct step *s = &steps[p->at], *end = &steps[last];
-	for (; s < end; s++) {
-		if (s->fn != f->match && !arrive(f, s, nodes, frames, table, latest)) {
-			f->step = s - &steps[p->at];
+	for (uint64_t i = n, least = n > MOST_FRAMES ? n - MOST_FRAMES : 0; i-- > least;) {
+		if (frames[i].match == match)
+			return i + 1;
+		if (frames[i].base)
 			return 0;
-		}
-		give(f, &nodes[f->cur], counts(s->counts), counts(s->counts + 4));
-		if (s->op != OP_NONE) {
-			f->op = s->op;
-			f->site = s->site;
-			f->ret = s->ret;
-			f->target = s->target;
-			f->slot = s->slot < 0 ? 0 : words[1 + s->slot] + s->offset;
-			f->from = s->self;
-			f->match = -1;
-		}
 	}
-	return 1;
+	return 0;
 }
 
-void follow_run(struct follow *f, const uint64_t *words, const struct plan *plans, const struct step *steps, uint64_t *runs,
-	struct node *nodes, struct frame *frames, const int32_t *table, int32_t *latest)
+// again is how many frames there are behind a jump to a function that goes on in others and these in it, 0 if it is no such.
+INLINE uint64_t again(const struct frame *frames, uint64_t n, int32_t match)
 {
-	uint64_t at = f->at, blocks = f->blocks, most = f->words, limit = f->limit;
+	for (uint64_t i = n - 1, least = n > MOST_SEARCH ? n - MOST_SEARCH : 0; i > least && frames[i].tail; i--)
+		if (frames[i].match == match && frames[i - 1].match == frames[n - 1].match)
+			return i + 1;
+	return 0;
+}
+
+// place fills a frame.
+INLINE void place(struct frame *to, int32_t node, int32_t fn, int32_t match, uint8_t tail, uint64_t slot, uint64_t ret)
+{
+	to->node = node;
+	to->fn = fn;
+	to->match = match;
+	to->tail = tail;
+	to->base = 0;
+	to->slot = slot;
+	to->ret = ret;
+	to->state[0] = to->state[1] = 0;
+}
+
+INLINE void run(struct follow *f, const uint64_t *words, const struct plan *plans, const struct step *steps, const struct access *accesses, uint64_t *runs,
+	struct node *nodes, struct frame *frames, const int32_t *table, struct found *found)
+{
+	const uint64_t blocks = f->blocks, most = f->words, limit = f->limit, room = f->room, tree = f->tree;
+	const struct step before = {.op = f->op, .self = 0, .site = f->site, .ret = f->ret, .target = f->target};
+	const struct step *left = f->op ? &before : NULL; // what comes next was called by it, or returned to
+	uint64_t at = f->at, n = f->frames, slot = f->slot;
+	int32_t match = f->match, cur = f->cur;
+	lanes due = {0};
 	f->step = 0;
+	found[0].key = ~0ul; // who that was is not told by its number
 	while (at < limit) {
-		__m128i a = _mm_setzero_si128(), b = a;
-		int32_t match = f->match;
-		uint32_t head;
-		uint64_t id, n;
-		const struct plan *p;
-		do { // as long as it stays in the function
-			id = words[at];
-			head = 0;
-			if (id >= blocks)
-				break;
-			p = &plans[id];
-			head = __atomic_load_n(&p->head, __ATOMIC_ACQUIRE);
-			n = head & WORDS_MASK;
-			if (!(head & SIMPLE) || p->fn != match || n > most - at)
-				break;
-			a = _mm_add_epi32(a, counts(p->counts));
-			b = _mm_add_epi32(b, counts(p->counts + 4));
-			runs[id]++;
-			head = 0;
-			// Predicted: where the next one begins would be waited for. The compiler is not to choose a conditional move.
-			if (n == 1) {
-				at++;
-				__asm__ volatile("" : "+r"(at));
-			} else {
-				at += n;
-			}
-		} while (at < limit);
-		give(f, &nodes[f->cur], a, b);
-		if (head == 0) {
-			if (at < limit)
-				break;
-			continue;
-		}
-		if (n > most - at || !other(f, words + at, p, head, steps, nodes, frames, table, latest))
+		const uint64_t *w = words + at;
+		uint64_t id = *w;
+		if (RARELY(id >= blocks))
 			break;
+		const struct plan *p = &plans[id];
+		uint32_t head = __atomic_load_n(&p->head, __ATOMIC_ACQUIRE);
+		uint64_t length = head & WORDS_MASK;
+		if (RARELY(length == 0 || length > most - at))
+			break;
+		if (head & SIMPLE && p->fn == match) {
+			due += counts(p->counts);
+		} else {
+			const struct step *s = &steps[p->at], *end = s + (head >> STEPS_SHIFT & 0xff);
+			if (RARELY(end > steps + f->steps))
+				break;
+			do {
+				if (s->fn != match) {
+					const struct frame *top = &frames[n - 1];
+					int32_t to;
+					uint64_t behind = 0, calls = 1;
+					if (RARELY(n == 0))
+						goto out;
+					if (left == NULL) {
+						if (top->match == s->fn)
+							behind = n, calls = 0;
+						else if (!s->entry)
+							behind = within(frames, n, s->fn), calls = 0;
+						else
+							behind = again(frames, n, s->fn);
+						if (behind == 0) {
+							struct found *was = &found[2 * s->self + 1];
+							uint64_t key = tree | (uint32_t)top->node;
+							if (was->key != key) {
+								to = s->entry ? child(f, nodes, table, top->node, s->fn, 0) : 0;
+								if (to == 0)
+									goto out;
+								*was = (struct found){.key = key, .child = to};
+							}
+							if (RARELY(n == room || !s->entry))
+								goto out;
+							place(&frames[n++], was->child, s->fn, s->fn, 1, top->slot, 0);
+						} else {
+							n = behind;
+						}
+					} else if (left->op == OP_CALL) {
+						struct found *was = &found[2 * left->self];
+						uint64_t key = tree | (uint32_t)top->node;
+						if (RARELY(n == room || (top->slot <= slot && slot && top->slot)))
+							goto out;
+						if (was->key != key || was->callee != s->self) {
+							to = called(f, left, s, nodes, table, top->node);
+							if (to == 0)
+								goto out;
+							*was = (struct found){.key = key, .callee = s->self, .child = to};
+						}
+						place(&frames[n++], was->child, s->named, s->fn, 0, slot, left->ret);
+					} else {
+						if (slot && top->slot == slot && !top->tail && n > 1 && top[-1].match == s->fn) {
+							n--;
+						} else {
+							behind = returned(frames, n, slot, s->fn);
+							if (behind == 0)
+								goto out;
+							n = behind;
+						}
+						calls = 0;
+					}
+					give(&nodes[cur], due);
+					due = (lanes){0, 0, 0, 0, 0, 0, 0, calls};
+					cur = frames[n - 1].node;
+					match = s->fn;
+					left = NULL;
+				}
+				due += counts(s->counts);
+				if (s->words)
+					by_words(f, accesses + s->words_at, s->words, w + 1, &nodes[cur]);
+				if (s->op != OP_NONE) {
+					left = s;
+					slot = s->slot < 0 ? 0 : w[1 + s->slot] + s->offset;
+					match = -1;
+				}
+				s++;
+				f->step++;
+			} while (s < end);
+			f->step = 0;
+		}
 		runs[id]++;
-		at += n;
+		// Predicted: where the next one begins would be waited for. The compiler is not to choose a conditional move.
+		if (length == 1) {
+			at++;
+			__asm__ volatile("" : "+r"(at));
+		} else if (length == 2) {
+			at += 2;
+			__asm__ volatile("" : "+r"(at));
+		} else {
+			at += length;
+		}
 	}
+out:
+	give(&nodes[cur], due);
 	f->at = at;
+	f->frames = n;
+	f->match = match;
+	f->cur = cur;
+	f->op = OP_NONE;
+	if (left) {
+		f->op = left->op;
+		f->site = left->site;
+		f->ret = left->ret;
+		f->target = left->target;
+		f->slot = slot;
+	}
+}
+
+#define TARGET __attribute__((target("avx512f,avx512vl,popcnt")))
+
+int follow_supported(void)
+{
+	__builtin_cpu_init();
+	return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("popcnt");
+}
+
+TARGET static void run_vector(struct follow *f, const uint64_t *words, const struct plan *plans, const struct step *steps, const struct access *accesses, uint64_t *runs,
+	struct node *nodes, struct frame *frames, const int32_t *table, struct found *found)
+{
+	run(f, words, plans, steps, accesses, runs, nodes, frames, table, found);
+}
+
+void follow_run(struct follow *f, int vector, const uint64_t *words, const struct plan *plans, const struct step *steps, const struct access *accesses, uint64_t *runs,
+	struct node *nodes, struct frame *frames, const int32_t *table, struct found *found)
+{
+	if (vector)
+		run_vector(f, words, plans, steps, accesses, runs, nodes, frames, table, found);
+	else
+		run(f, words, plans, steps, accesses, runs, nodes, frames, table, found);
 }

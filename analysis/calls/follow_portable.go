@@ -2,7 +2,11 @@
 
 package calls
 
+import "alleria/analysis/stream"
+
 // Without the loop in C, Tracker does everything.
 const haveLoop = false
 
-func (l *loop) run(_ *Tracker, _ []uint64, at int, _ []uint64) (next, step int) { return at, 0 }
+func haveVector() bool { return false }
+
+func (l *loop) run(*Tracker, []uint64, *stream.Walked) (step int) { return 0 }
