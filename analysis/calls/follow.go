@@ -34,7 +34,7 @@ type followPlan struct {
 	head   uint32 // 0: it is left to Go
 	fn     int32
 	at     uint32
-	_      uint32
+	last   uint32
 	counts [followLanes]uint32
 }
 
@@ -112,7 +112,7 @@ func (pl *planner) loopPlan(id uint32, p *plan, steps []step) {
 	for i := range steps {
 		s := &steps[i]
 		fn := pl.funcs[s.fn]
-		one := followStep{fn: s.fn, named: s.fn, slot: s.slot, op: s.op, entry: fn.Addr == s.addr && fn.Addr != 0, self: uint32(len(f.steps) + 1),
+		one := followStep{fn: s.fn, named: s.fn, slot: s.slot, op: s.op, entry: fn.Addr == s.addr && fn.Addr != 0, self: uint32(2 * (len(f.steps) + 1)),
 			addr: s.addr, site: s.site, ret: s.ret, target: s.target, offset: s.offset}
 		if fn.Name == NoFunction {
 			one.named = pl.alreadyCalled(s.addr)
@@ -125,6 +125,7 @@ func (pl *planner) loopPlan(id uint32, p *plan, steps []step) {
 		one.accesses = uint32(len(f.accesses)) - one.accessAt
 		f.steps = append(f.steps, one)
 	}
+	out.last = uint32(len(f.steps))
 	head := uint32(p.words) | uint32(len(steps))<<stepsShift
 	if p.more == nil {
 		head |= simpleBlock

@@ -11,8 +11,7 @@ enum { WORDS_MASK = 0xffff, STEPS_SHIFT = 16, SIMPLE = 1 << 24 };
 struct plan {
 	uint32_t head;
 	int32_t fn;  // of the first instruction
-	uint32_t at; // its steps
-	uint32_t unused;
+	uint32_t at, last; // its steps, last not included
 	uint32_t counts[LANES];
 };
 
@@ -25,7 +24,7 @@ struct step {
 	int16_t slot;  // word of the stack access of a call or return, -1: not recorded
 	uint8_t op;
 	uint8_t entry; // it begins with its function's first instruction
-	uint32_t self; // its number, from 1 on
+	uint32_t self; // twice its number, from 1 on: its places in found
 	uint64_t addr, site, ret, target, offset;
 	uint32_t words_at, words; // accesses of which words say what they count for
 	uint32_t counts[LANES];
@@ -41,9 +40,10 @@ struct access {
 };
 
 // The layouts of frame and node in Go.
+enum { TAIL = 1, BASE = 1 << 8 };
 struct frame {
 	int32_t node, fn, match;
-	uint8_t tail, base;
+	uint32_t kind; // tail and base: written in one piece, as it is read
 	uint64_t slot, ret, state[2];
 };
 
