@@ -324,7 +324,8 @@ func (r *recorder) sizesSuffice(i int, ops []x86.Operand) bool {
 	}
 	for j := range ops {
 		acc := ops[j].Access
-		acc.Word, acc.AuxWord, acc.IndexWord, acc.Value, acc.Offset = records.NoWord, records.NoWord, records.NoWord, records.NoWord, 0
+		acc.Word, acc.AuxWord, acc.IndexWord, acc.Value = records.NoWord, records.NoWord, records.NoWord, records.NoWord
+		acc.Offset, acc.Seg = 0, records.SegNone
 		r.facts.Ins[i].Accesses[j] = acc
 	}
 	return true
