@@ -292,7 +292,7 @@ func (t *thread) jump() {
 // leave leaves functions without their returns.
 func (t *thread) leave(n int) { t.stack, t.sp = t.stack[:len(t.stack)-n], t.sp+uint64(8*n) }
 
-// followed is what a way of following comes to.
+// followedJSON is what a way of following comes to.
 func followedJSON(t *testing.T, b *Builder, tr *Tracker) string {
 	t.Helper()
 	b.Add(tr, 1)
