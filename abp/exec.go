@@ -139,10 +139,10 @@ func (a *Access) dynamic(words []uint64) (n, bytes uint64) {
 		n = d / uint64(a.Size)
 		return n, n * uint64(a.Size)
 	case AccessMasked, AccessGather:
-		n = uint64(bits.OnesCount64(aux & laneMask(a.Lanes)))
+		n = uint64(bits.OnesCount64(aux & LaneMask(a.Lanes)))
 		return n, n * uint64(a.Size)
 	case AccessPacked:
-		n = uint64(bits.OnesCount64(aux & laneMask(a.Lanes)))
+		n = uint64(bits.OnesCount64(aux & LaneMask(a.Lanes)))
 		return min(n, 1), n * uint64(a.Size)
 	case AccessSized:
 		return min(aux, 1), aux
@@ -150,8 +150,8 @@ func (a *Access) dynamic(words []uint64) (n, bytes uint64) {
 	return 1, uint64(a.Size)
 }
 
-// laneMask has a bit for each lane.
-func laneMask(lanes uint8) uint64 {
+// LaneMask has a bit for each lane.
+func LaneMask(lanes uint8) uint64 {
 	if lanes >= 64 {
 		return ^uint64(0)
 	}

@@ -118,7 +118,7 @@ func (x *Exec) expand(a *Access, m *Mem, f func(m *Mem)) {
 	case AccessPacked:
 		// Expansions read and compressions write one stretch, as long as lanes are
 		// active; which ones is in the mask.
-		m.Mask = x.Words[a.AuxWord] & laneMask(a.Lanes)
+		m.Mask = x.Words[a.AuxWord] & LaneMask(a.Lanes)
 		m.Size = a.Size * uint32(bits.OnesCount64(m.Mask))
 		if m.Size != 0 {
 			m.Addr = x.linear(a, addr)
@@ -208,7 +208,7 @@ func (x *Exec) stringPair(in *Ins, m *Mem, f func(m *Mem)) bool {
 // Inactive lanes access nothing, also where their addresses would be bad: that is
 // what the instructions promise (Intel SDM volume 2, VMASKMOV, VPGATHER).
 func (x *Exec) expandLanes(a *Access, addr uint64, m *Mem, f func(m *Mem)) {
-	mask := x.Words[a.AuxWord] & laneMask(a.Lanes)
+	mask := x.Words[a.AuxWord] & LaneMask(a.Lanes)
 	m.Mask = mask
 	for rest := mask; rest != 0; rest &= rest - 1 {
 		lane := bits.TrailingZeros64(rest)

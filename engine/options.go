@@ -149,6 +149,7 @@ type RecordingSwitches struct {
 	NoCallees bool // what a group calls before any condition is not translated with it
 	// records are written whether conditions hold or not
 	NoConditions bool
+	FewAddresses bool // see translate.Switches: for readers that follow calls
 	NoBehind     bool // what lies behind calls that superblocks go along is translated when they return
 	NoShort      bool // superblocks of large programs are as long as those of small ones
 	Short        bool // superblocks of small programs are as short as those of large ones
@@ -158,7 +159,7 @@ type RecordingSwitches struct {
 func newSettings(o *Options) translate.Settings {
 	s := translate.Settings{Budgets: translate.Budgets{Words: layout.BudgetWords}}
 	s.Switches = translate.Switches{NoFollow: o.NoFollow, NoHuge: o.NoHuge, NoSuper: o.NoSuper, Sizes: o.Sizes, NoLazy: o.NoLazy,
-		Predict: o.Predict, NoFastReturn: o.NoFastReturn, NoState: o.NoState, NoBehind: o.NoBehind, NoCallees: o.NoCallees, NoWideCompare: o.NoWideCompare, NoConditions: o.NoConditions, AskPointers: o.AskPointers, NoTargetLoad: o.NoTargetLoad, PlainCounts: o.PlainCounts,
+		Predict: o.Predict, NoFastReturn: o.NoFastReturn, NoState: o.NoState, NoBehind: o.NoBehind, NoCallees: o.NoCallees, NoWideCompare: o.NoWideCompare, NoConditions: o.NoConditions, AskPointers: o.AskPointers, NoTargetLoad: o.NoTargetLoad, PlainCounts: o.PlainCounts, FewAddresses: o.FewAddresses,
 		Buffering: o.buffering(), ShortAfter: translate.ManyBlocks}
 	switch {
 	case o.NoShort:

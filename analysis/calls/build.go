@@ -36,8 +36,17 @@ func NewBuilder(proc *abp.Process, q Query) *Builder {
 func (b *Builder) Thread() *Tracker {
 	t := newTracker(b.pl)
 	t.want, t.byTime = b.query.wants(), !b.query.Time.All()
+	if b.pl.loops {
+		t.loop = newLoop(b.pl)
+	}
 	t.bursts.sampled, t.bursts.spread = b.sampling != nil, b.spread
 	return t
+}
+
+// OneByOne has threads that follow be followed without the loop in C: for tests and measurements.
+func (b *Builder) OneByOne() *Builder {
+	b.pl.loops = false
+	return b
 }
 
 // Add adds what a thread was found to do, times scale: 1, but where its records stand for more than they are.

@@ -35,6 +35,9 @@ func (t *Tracker) Gap() {
 	if b.all == nil {
 		b.all = newNodes()
 	}
+	for n := range t.nodes.all {
+		b.executed += t.nodes.all[n].executed
+	}
 	if b.spread != nil && b.executed > 0 {
 		b.spread.Add(float64(b.executed)*b.scale, t.nodes.spread(b.scale))
 	}

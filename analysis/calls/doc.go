@@ -9,6 +9,12 @@
 // right; else return addresses decide. Build follows all threads of a process and merges
 // their trees.
 //
+// A loop in C (follow_amd64.c) goes over whole executions: those that stay in their function are
+// two comparisons and an addition of eight sums at once, calls, returns and jumps push and pop frames
+// where they are of the usual kind. What is not (a frame or a node that is to be made, stacks that are
+// left, times) it leaves to Go as it finds it, execution by execution. Plans of blocks for it are all threads' (planner.followed); nodes, frames
+// and where children were found last are a Tracker's. Observers, and queries by time, are told of each execution by Go alone.
+//
 // What counts as a call: a call instruction, and whatever else goes to a function's first
 // instruction: a jump (a tail call, a stub), a signal's delivery. The function that was
 // jumped to is below the one that jumped, and returns for both. Going on in the middle of

@@ -13,17 +13,19 @@ type nodes struct {
 	parts []part  // by number, the sums with fractions; nil: those of all are right
 	table []int32 // open addressing; number + 1, 0: free
 	shift uint
+	times uint32 // how often numbers have begun anew, or parents changed
 }
 
 // node is a function in the context of its callers.
 type node struct {
+	own        abp.Counts
+	executed   uint64 // instructions that loops have followed, recorded or not
+	calls      uint64
 	parent, fn int32
 	depth      int32
 	last       int32 // the child that was looked up last, 0 none
 	site       uint64
-	calls      uint64
 	ticks      uint64 // of the time stamp counter, where blocks are stamped
-	own        abp.Counts
 }
 
 // root is the number of the node above all others. It has no function.
@@ -172,6 +174,7 @@ func (t *nodes) round() {
 
 // adopt puts a child of the root below one of function fn that has called it from a site, and returns that one.
 func (t *nodes) adopt(child, fn int32, site uint64) int32 {
+	t.times++
 	t.all[child].parent = nobody // it may be of the same function: not to be found
 	t.all[root].last = 0
 	n := t.child(root, fn, 0)
@@ -184,6 +187,7 @@ const nobody = -2
 
 // clear has nothing but the root.
 func (t *nodes) clear() {
+	t.times++
 	t.all = append(t.all[:0], node{parent: -1, fn: -1})
 	clear(t.table)
 }

@@ -81,6 +81,7 @@ type Observed = observed
 // are gone, by returning or otherwise, and whose State is not the zero one; s is the function's number.
 func (b *Builder) Observed(observe Observer, dropped func(fn int32, s *State)) *Observed {
 	o := &observed{Tracker: b.Thread(), observe: observe}
+	o.loop = nil // each step is told of
 	o.step.t, o.dropped, o.bursts.spread = o.Tracker, dropped, nil
 	return o
 }

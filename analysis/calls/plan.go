@@ -9,6 +9,7 @@ import (
 
 // plan is what all executions of a block have in common.
 type plan struct {
+	slow   bool  // loops leave it to whole
 	simple bool  // all of it is of one function, nothing calls or returns, no counts by words
 	fn     int32 // of the first instruction
 	words  int32 // of an execution, its number included
@@ -42,20 +43,22 @@ type step struct {
 // planner makes plans of a process's blocks, and numbers its functions, for the trackers of all of
 // its threads. These keep what they have asked about, so that the lock is taken seldom.
 type planner struct {
-	mu     sync.Mutex // guards all that follows
-	proc   *abp.Process
-	places *analysis.Places
-	plans  map[uint32]*plan
-	funcs  []*Function       // by number; what is there does not change
-	byFunc map[uint32]int32  // by number in the profile
-	byImg  map[uint32]int32  // likewise, 0: none; code of the image that is in no function
-	byAddr map[uint64]int32  // such code that was called
-	sites  map[uint64]uint64 // of calls that were met, by return address
+	mu       sync.Mutex // guards all that follows
+	proc     *abp.Process
+	places   *analysis.Places
+	plans    map[uint32]*plan
+	funcs    []*Function       // by number; what is there does not change
+	byFunc   map[uint32]int32  // by number in the profile
+	byImg    map[uint32]int32  // likewise, 0: none; code of the image that is in no function
+	byAddr   map[uint64]int32  // such code that was called
+	sites    map[uint64]uint64 // of calls that were met, by return address
+	loops    bool              // threads are followed by loops
+	followed followed
 }
 
 func newPlanner(p *abp.Process) *planner {
 	return &planner{proc: p, places: analysis.NewPlaces(p), plans: map[uint32]*plan{},
-		byFunc: map[uint32]int32{}, byImg: map[uint32]int32{}, byAddr: map[uint64]int32{}, sites: map[uint64]uint64{}}
+		byFunc: map[uint32]int32{}, byImg: map[uint32]int32{}, byAddr: map[uint64]int32{}, sites: map[uint64]uint64{}, loops: haveLoop}
 }
 
 // functions returns the functions that there are by number. More may follow.
@@ -147,18 +150,20 @@ func (pl *planner) plan(id uint32) *plan {
 	p := pl.plans[id]
 	if p == nil {
 		p = new(plan)
-		pl.make(p, pl.proc.Block(id))
+		if steps := pl.make(p, pl.proc.Block(id)); pl.loops {
+			pl.loopPlan(id, p, steps)
+		}
 		pl.plans[id] = p
 	}
 	return p
 }
 
-// make cuts a block into steps.
-func (pl *planner) make(p *plan, b *abp.Block) {
+// make cuts a block into steps, which it returns.
+func (pl *planner) make(p *plan, b *abp.Block) []step {
 	p.words, p.static, p.addr, p.size, p.time = int32(b.Words+1), b.Static, b.Addr, int32(len(b.Ins)), int32(b.TimeWord)
 	if len(b.Ins) == 0 {
 		p.fn, p.simple = pl.functionOf(b.Addr), p.time < 0
-		return
+		return nil
 	}
 	prog := &program{block: b}
 	cur := step{fn: pl.insFunction(b, 0), addr: b.Addr, slot: -1}
@@ -197,9 +202,10 @@ func (pl *planner) make(p *plan, b *abp.Block) {
 	}
 	if len(prog.steps) == 1 && prog.steps[0].op == opNone && !b.Dynamic {
 		p.simple = p.time < 0
-		return
+		return prog.steps
 	}
 	p.more = prog
+	return prog.steps
 }
 
 // insFunction returns the function of an instruction.

@@ -65,6 +65,7 @@ type Tracker struct {
 	scratch []abp.Counts
 	bursts  bursts
 	clock   clock
+	loop    *loop                    // nil: everything is followed one by one
 	dropped func(fn int32, s *State) // is told of frames that are gone and have a state; nil: nobody
 }
 
@@ -77,6 +78,11 @@ func newTracker(pl *planner) *Tracker {
 func (t *Tracker) Stretch(state *abp.Exec, words []uint64) {
 	if t.want != nil {
 		t.count = t.want(state)
+	}
+	if t.loop != nil && t.count && !t.byTime {
+		t.loop.own.At = 0
+		t.follow(state, words, &t.loop.own)
+		return
 	}
 	for i := 0; i < len(words); {
 		id := words[i]
@@ -134,12 +140,16 @@ func (t *Tracker) whole(p *plan, state *abp.Exec, words []uint64) {
 		t.add(&p.static)
 		return
 	}
-	prog := p.more
+	t.steps(p.more, words, 0)
+}
+
+// steps follows the rest of a whole execution, from a step on.
+func (t *Tracker) steps(prog *program, words []uint64, from int) {
 	var dynamic []abp.Counts
 	if prog.block.Dynamic {
 		dynamic = t.dynamic(prog.block, words, len(prog.block.Ins))
 	}
-	for k := range prog.steps {
+	for k := from; k < len(prog.steps); k++ {
 		s := &prog.steps[k]
 		if k > 0 && s.fn != t.match {
 			t.arrive(s.addr, s.fn)

@@ -1,6 +1,8 @@
 package live
 
 import (
+	"slices"
+
 	"alleria/abp"
 	"alleria/analysis"
 	"alleria/analysis/cache"
@@ -17,6 +19,17 @@ type callsAnalysis struct{ b *calls.Builder }
 
 func newCalls(p *abp.Process) *callsAnalysis {
 	return &callsAnalysis{calls.NewBuilder(p, calls.Query{})}
+}
+
+// OneByOne has some analyses follow calls without the loop in C, for comparison.
+func OneByOne(specs []Spec) []Spec {
+	specs = slices.Clone(specs)
+	for i := range specs {
+		if specs[i].Kind == KindCalls && !specs[i].custom {
+			specs[i].make = func(p *abp.Process) Analysis { return &callsAnalysis{calls.NewBuilder(p, calls.Query{}).OneByOne()} }
+		}
+	}
+	return specs
 }
 
 func (a *callsAnalysis) Thread() stream.Sink              { return a.b.Thread() }

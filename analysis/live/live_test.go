@@ -216,6 +216,57 @@ func TestPanics(t *testing.T) {
 	}
 }
 
+// badWalker follows calls, and panics in its third stretch.
+type badWalker struct {
+	*calls.Tracker
+	left int
+}
+
+func (b *badWalker) Walk(x *abp.Exec, words []uint64, w *stream.Walked) {
+	if b.left--; b.left == 0 {
+		b.Tracker.Walk(x, words[:1+x.Process.Block(uint32(words[0])).Words], w)
+		panic("it has lost its way")
+	}
+	b.Tracker.Walk(x, words, w)
+}
+
+// onlyCalls is an analysis of a badWalker.
+type onlyCalls struct{ *callsAnalysis }
+
+func (a onlyCalls) Thread() stream.Sink { return &badWalker{a.b.Thread(), 3} }
+
+// TestWalks: calls alone are followed over words that nobody else goes over, and come to what they do beside others and one by one. Where the analysis is over, what has been executed is counted all the same.
+func TestWalks(t *testing.T) {
+	for _, executions := range []int{0, 50_000} {
+		p, proc := open(t, executions)
+		var want []byte
+		for _, names := range []string{"calltree", "calltree,strides", "one"} {
+			specs, err := Parse(strings.ReplaceAll(names, "one", "callgraph"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if names == "one" {
+				specs = OneByOne(specs)
+			}
+			live := NewProcess(abp.Growing(*proc.Header(), recorded{proc}), specs)
+			if w, ok := live.Thread(99).sinks[0].(stream.Walker); !ok || w.Walks() == (names == "one") {
+				t.Skip("there is no loop")
+			}
+			play(t, p, proc, live)
+			got, err := json.Marshal(live.Finish()[0].Result)
+			if err != nil || want != nil && !bytes.Equal(got, want) {
+				t.Errorf("%s: %d bytes, not %d, %v", names, len(got), len(want), err)
+			}
+			want = got
+		}
+		live := NewProcess(abp.Growing(*proc.Header(), recorded{proc}), []Spec{{Name: "bad", Kind: "bad", make: func(p *abp.Process) Analysis { return onlyCalls{newCalls(p)} }}})
+		play(t, p, proc, live)
+		if o := live.Finish()[0]; o.Err == nil || !strings.Contains(o.Err.Error(), "lost its way") {
+			t.Errorf("%+v", o)
+		}
+	}
+}
+
 // TestParse: what is no list of analyses is refused with words.
 func TestParse(t *testing.T) {
 	for _, text := range []string{"", "method", "cache(l1d=3)", "cache(l3=1k,1,64)", "reuse(line=65)", "methods(a=b)", "cache,cache", "cache(l1d=1k,1,64", "heatmap(block=3)", "reuse(sample=1)", "cache(itlb=64,4,4k;l1i=off)"} {

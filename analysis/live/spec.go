@@ -19,6 +19,7 @@ type Spec struct {
 	Kind    string            // what it is a view of: several names may have the same one
 	Options map[string]string // as they were written
 	make    func(*abp.Process) Analysis
+	custom  bool
 }
 
 // kind is an analysis that there is.
@@ -42,7 +43,7 @@ type Needs struct {
 
 // Custom is an analysis that this package does not know: make makes it for a process.
 func Custom(name string, make func(*abp.Process) Analysis) Spec {
-	return Spec{Name: name, Kind: name, make: make}
+	return Spec{Name: name, Kind: name, make: make, custom: true}
 }
 
 // cacheOptions are the caches that can be given shapes, and how they belong together.
@@ -52,6 +53,9 @@ func cacheOptions() []string {
 
 // KindCalls is what methods, call graphs and call trees are views of.
 const KindCalls = "calls"
+
+// kindPaths follows calls, too.
+const kindPaths = "paths"
 
 // kinds lists the analyses in the order of help. The three views of calls are one analysis.
 func kinds() []kind {
@@ -64,7 +68,7 @@ func kinds() []kind {
 		{"methods", KindCalls, nil, ofCalls, calls},
 		{"callgraph", KindCalls, nil, ofCalls, calls},
 		{"calltree", KindCalls, nil, ofCalls, calls},
-		{"paths", "paths", nil, func(map[string]string) (func(*abp.Process) Analysis, error) {
+		{kindPaths, kindPaths, nil, func(map[string]string) (func(*abp.Process) Analysis, error) {
 			return func(p *abp.Process) Analysis { return newPaths(p) }, nil
 		}, calls},
 		{"cache", "cache", cacheOptions(), makeCache, Needs{Code: true, Addresses: true}},
@@ -189,6 +193,11 @@ func SampledLines(specs []Spec) uint64 {
 		return 0
 	}
 	return line
+}
+
+// FollowCalls tells whether some analyses look at no addresses but those at which calls and returns have their return addresses.
+func FollowCalls(specs []Spec) bool {
+	return !slices.ContainsFunc(specs, func(s Spec) bool { return s.custom || s.Kind != KindCalls && s.Kind != kindPaths })
 }
 
 // makeCache reads the caches' shapes: those that the command on profiles has, unless others are given.

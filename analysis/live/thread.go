@@ -20,10 +20,9 @@ type Thread struct {
 	sinks   []stream.Sink // of members; nil: it failed before the thread began
 	state   abp.Exec
 	parts   []part
-	shapes  []uint16 // by block: words of an execution with its number, and dynamic; 0: not met
-	execs   []uint64 // by block
-	counts  abp.Counts
-	gap     bool // records are missing in front of what comes
+	shapes  []uint16      // by block: words of an execution with its number, and dynamic; 0: not met
+	walked  stream.Walked // counts also what the Thread takes apart
+	gap     bool          // records are missing in front of what comes
 	callers []uint64
 	done    bool
 }
@@ -43,8 +42,8 @@ func (t *Thread) Consume(words []uint64, opened uint64) error {
 
 // Counts returns what has been consumed.
 func (t *Thread) Counts() abp.Counts {
-	c := t.counts
-	for id, n := range t.execs {
+	c := t.walked.Counts
+	for id, n := range t.walked.Execs {
 		if n > 0 {
 			c.Add(t.state.Process.Block(uint32(id)).Static, n)
 		}
@@ -63,7 +62,7 @@ func (t *Thread) LeftOut(id uint32, times uint64) {
 			return
 		}
 	}
-	t.execs[id] += times
+	t.walked.Execs[id] += times
 	for i, m := range t.members {
 		m.guard(func() {
 			if s, ok := t.sinks[i].(leaver); ok {
@@ -157,9 +156,10 @@ func (t *Thread) feed(words []uint64) error {
 // parse takes words apart. What came in front of an error is right.
 func (t *Thread) parse(words []uint64) error {
 	for at := 0; at < len(words); {
-		n, err := t.whole(words, at)
-		if n > at {
-			t.part(part{words: words[at:n]})
+		from := t.walk(words, at)
+		n, err := t.whole(words, from)
+		if n > from {
+			t.part(part{words: words[from:n]})
 		}
 		if at = n; err != nil {
 			return err
@@ -173,6 +173,23 @@ func (t *Thread) parse(words []uint64) error {
 		at += n
 	}
 	return nil
+}
+
+// walk has the only sink, if it can, take whole executions from a place on, and returns where they end. Else, and where its analysis is over, whole goes on.
+func (t *Thread) walk(words []uint64, at int) int {
+	if len(t.members) != 1 || words[at]>>32 != 0 {
+		return at
+	}
+	w, ok := t.sinks[0].(stream.Walker)
+	if !ok || !w.Walks() {
+		return at
+	}
+	t.part(part{words: words[at:at]}) // with what is known of what comes
+	t.p.feed(t)
+	t.parts = t.parts[:0]
+	t.walked.At = at
+	t.members[0].guard(func() { w.Walk(&t.state, words, &t.walked) })
+	return t.walked.At
 }
 
 // part appends a part, in the state that the thread is in.
@@ -190,6 +207,7 @@ func (t *Thread) part(p part) {
 // The place is advanced word by word: the processor then predicts the records' lengths, where it
 // would wait for each to be looked up.
 func (t *Thread) whole(words []uint64, at int) (int, error) {
+	execs := t.walked.Execs
 	for at < len(words) {
 		id := words[at]
 		if id>>32 != 0 {
@@ -199,6 +217,7 @@ func (t *Thread) whole(words []uint64, at int) (int, error) {
 			if !t.meet(uint32(id)) {
 				return at, fmt.Errorf("block %d: %w", id, ErrMalformed)
 			}
+			execs = t.walked.Execs
 		}
 		n := int(t.shapes[id])
 		if n&dynamic != 0 {
@@ -210,7 +229,7 @@ func (t *Thread) whole(words []uint64, at int) (int, error) {
 		if n > len(words)-at {
 			return at, fmt.Errorf("block %d is cut short: %w", id, ErrMalformed)
 		}
-		t.execs[id]++
+		execs[id]++
 		for ; n > 0; n-- {
 			at++
 		}
@@ -227,7 +246,9 @@ func (t *Thread) meet(id uint32) bool {
 	if n := int(id) + 1 - len(t.shapes); n > 0 {
 		n += len(t.shapes) / 2
 		t.shapes = append(t.shapes, make([]uint16, n)...)
-		t.execs = append(t.execs, make([]uint64, n)...)
+	}
+	if n := int(id) + 1 - len(t.walked.Execs); n > 0 {
+		t.walked.Execs = append(t.walked.Execs, make([]uint64, n+len(t.walked.Execs)/2)...)
 	}
 	t.shapes[id] = uint16(b.Words + 1)
 	if b.Dynamic {
@@ -239,7 +260,7 @@ func (t *Thread) meet(id uint32) bool {
 // dynamic counts what an execution counts for by its words.
 func (t *Thread) dynamic(id uint32, words []uint64) {
 	b := t.state.Process.Block(id)
-	b.DynamicCounts(words, len(b.Ins), func(_ int, c abp.Counts) { t.counts.Add(c, 1) })
+	b.DynamicCounts(words, len(b.Ins), func(_ int, c abp.Counts) { t.walked.Counts.Add(c, 1) })
 }
 
 // mark takes a mark at the start of words, with the execution that belongs to it, and returns how many words that are.
@@ -308,6 +329,6 @@ func (t *Thread) emulated(id uint32, pairs []uint64) error {
 
 // single counts and appends one execution.
 func (t *Thread) single(x *abp.Exec) {
-	t.counts.Add(x.Counts(), 1)
+	t.walked.Counts.Add(x.Counts(), 1)
 	t.part(part{x: *x, single: true})
 }

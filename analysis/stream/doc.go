@@ -15,4 +15,6 @@
 // over its channel, and to the Sink's afterwards; Ordered, which brings threads that come side by side
 // into the order of time, has the only lock. The package keeps
 // nothing, filters nothing but by thread, and looks at no instruction.
+//
+// A Walker is a Sink that finds by itself where executions end, for who has nothing but it to feed (analysis/live).
 package stream

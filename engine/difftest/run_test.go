@@ -44,6 +44,7 @@ type variant struct {
 	chunk int              // bytes
 	drain time.Duration    // how often open chunks are drained; 0: never before the end
 	opts  func(*engine.Options)
+	few   bool // only return addresses' addresses are recorded
 	// of everything that is executed; nil: nothing is counted
 	budgets *budgets
 }

@@ -308,11 +308,31 @@ func (r *recorder) operands() {
 			r.facts.Ins[i].Flags |= records.InsMemory
 		}
 		if r.want[i].Flags&(records.InsAddrs|records.InsValues) != 0 {
-			r.ops[i] = ops
 			r.facts.Ins[i].Accesses = r.u.accesses(len(ops))
+			if r.sizesSuffice(i, ops) {
+				continue
+			}
+			r.ops[i] = ops
 			r.ways[i] = r.choose(i)
 		}
 	}
+}
+
+// sizesSuffice tells whether nobody wants to know where an instruction's accesses lie, and says in the facts how large they are: they need no word then. That is
+// so of readers that follow calls, which look at the addresses of return addresses alone. What an access of another kind counts for is in its words.
+func (r *recorder) sizesSuffice(i int, ops []x86.Operand) bool {
+	in, w := &r.ins[i], &r.want[i]
+	if !r.u.FewAddresses || w.Flags&records.InsValues != 0 || len(w.If) > 0 || in.Cat == x86.CatCALL || in.Cat == x86.CatRET ||
+		slices.ContainsFunc(ops, func(o x86.Operand) bool { return o.Kind != records.AccessPlain }) {
+		return false
+	}
+	for j := range ops {
+		acc := ops[j].Access
+		acc.Word, acc.AuxWord, acc.IndexWord, acc.Value = records.NoWord, records.NoWord, records.NoWord, records.NoWord
+		acc.Offset, acc.Seg = 0, records.SegNone
+		r.facts.Ins[i].Accesses[j] = acc
+	}
+	return true
 }
 
 // place decides where the chunk's end is checked: before the last instruction

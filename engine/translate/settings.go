@@ -18,6 +18,7 @@ type Settings struct {
 // Switches turn optimisations off.
 type Switches struct {
 	NoFollow, NoHuge, NoSuper, Sizes, NoLazy, Predict, NoFastReturn, NoState, NoWideCompare, NoBehind, NoCallees, NoConditions, NoTargetLoad, PlainCounts bool
+	FewAddresses                                                                                                                                          bool   // of plain accesses only how large they are, but for where calls and returns have their return addresses
 	Buffering                                                                                                                                             uint64 // how producers and consumers of rings exchange words: layout.Buffer…
 	ShortAfter                                                                                                                                            uint32 // how many blocks there are when superblocks become shorter
 	AskPointers                                                                                                                                           bool   // the tracer looks at an x87 pointer that was not asked for, too

@@ -114,6 +114,38 @@ func TestRecord(t *testing.T) {
 	}
 }
 
+// TestFewAddresses has words for return addresses and for what words say the number of, and of all else how large it is.
+func TestFewAddresses(t *testing.T) {
+	// mov [rbx+4], eax; push fs:[rdx]; rep movsb; call behind
+	code := []byte{0x89, 0x43, 0x04, 0x64, 0xff, 0x32, 0xf3, 0xa4, 0xe8, 0, 0, 0, 0}
+	var words [2]int
+	for i := range words {
+		u, c, _ := translator(t, code)
+		u.NoSuper, u.FewAddresses = true, i > 0
+		f := c.Facts.Get(u.Translate(codeAt, codecache.Record).Rec.ID)
+		if f == nil || len(f.Ins) != 4 {
+			t.Fatalf("facts: %+v", f)
+		}
+		words[i] = f.Words
+		for k, want := range [][]records.Access{{{Store: true, Size: 4}}, {{Size: 8}, {Store: true, Size: 8}}} {
+			for n, a := range f.Ins[k].Accesses {
+				if w := want[n]; a.Store != w.Store || a.Size != w.Size || i > 0 && (a.Word != records.NoWord || a.Offset != 0 || a.Seg != records.SegNone) {
+					t.Errorf("access %d of %d: %+v", n, k, a)
+				}
+			}
+		}
+		if a := f.Ins[3].Accesses; len(a) != 1 || a[0].Word == records.NoWord {
+			t.Errorf("call: %+v", a)
+		}
+		if a := f.Ins[2].Accesses; len(a) != 2 || a[0].Word == records.NoWord || a[1].AuxWord == records.NoWord {
+			t.Errorf("string: %+v", a)
+		}
+	}
+	if words != [2]int{5 + 2, 5} {
+		t.Errorf("words: %d", words)
+	}
+}
+
 // TestSuperblock goes on along the jump: all of its stores lie at one word.
 func TestSuperblock(t *testing.T) {
 	u, c, _ := translator(t, sum)

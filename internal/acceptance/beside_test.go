@@ -80,7 +80,48 @@ func TestAnalysesBesideEqualProfiles(t *testing.T) {
 		if v := run(t, command{argv: []string{alleria(), "verify", "beside"}, dir: dir}); v.status != 0 {
 			t.Errorf("verify: %s%s", v.stdout, v.stderr)
 		}
+		callsBeside(t, dir, i, argv)
 	}
+}
+
+// callsBeside holds calls alone, and paths with them, to the profile: no other addresses are recorded for them than those of return addresses, and a loop goes over the
+// records by itself where there is nothing else. The first program goes every way.
+func callsBeside(t *testing.T, dir string, number int, argv []string) {
+	t.Helper()
+	ways := [][]string{{"calltree"}, {"methods,paths"}, {"callgraph", "--engine", "all-addresses"}, {"calltree", "--engine", "no-call-loop"},
+		{"calltree", "--keep-records"}, {"calltree", "--buffering", "fastforward"}, {"calltree", "--engine", "no-super,no-lazy"}}
+	if number > 0 && !*every {
+		ways = [][]string{ways[0], ways[1+number%(len(ways)-1)]}
+	}
+	for _, one := range ways {
+		recordBeside(t, dir, "calls", one[0], one[1:], argv...)
+		for _, name := range []string{"methods", "callgraph", "calltree", "paths"} {
+			if name == "paths" && one[0] != "methods,paths" {
+				continue
+			}
+			got, want := analysisJSON(t, dir, "calls", name), analysisJSON(t, dir, profileDir, name)
+			if !bytes.Equal(got, want) || len(got) < 200 {
+				t.Errorf("%s %s by %v: %d bytes, of the profile %d", argv[0], name, one, len(got), len(want))
+			}
+		}
+		if got, want := countsOf(t, dir, "calls"), countsOf(t, dir, profileDir); got != want || got.Loads == 0 {
+			t.Errorf("%s by %v: the report has %+v, of the profile %+v", argv[0], one, got, want)
+		}
+	}
+}
+
+// totals is what a report says of the first process.
+type totals struct{ Instructions, Loads, Stores uint64 }
+
+// countsOf reads a report.
+func countsOf(t *testing.T, dir, out string) totals {
+	t.Helper()
+	r := run(t, command{argv: []string{alleria(), "report", "--json", out}, dir: dir})
+	var all struct{ Processes []totals }
+	if err := json.Unmarshal(r.stdout, &all); err != nil || len(all.Processes) == 0 {
+		t.Fatalf("report: %v %s", err, clip(r.stderr))
+	}
+	return all.Processes[0]
 }
 
 // methodSums is a function's line of analyze methods.

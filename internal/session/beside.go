@@ -80,7 +80,11 @@ func (ps *process) newBeside(w *emit.ProcessWriter, h abp.Header) *beside {
 		}
 	}
 	w.SetAnalyses(kinds, ps.opts.KeepRecords)
-	b := &beside{writer: w, process: live.NewProcess(abp.Growing(h, w.Tables()), ps.opts.Analyses), threads: map[thread][]*besideThread{},
+	specs := ps.opts.Analyses
+	if slices.Contains(ps.opts.Engine, noCallLoop) {
+		specs = live.OneByOne(specs)
+	}
+	b := &beside{writer: w, process: live.NewProcess(abp.Growing(h, w.Tables()), specs), threads: map[thread][]*besideThread{},
 		bursts: ps.samples(), kept: ps.opts.Stage == StageProduce, written: ps.opts.KeepRecords, lines: ps.opts.sampledLines(ps.samples()) > 0}
 	if b.bursts {
 		b.process.Bursts()

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"alleria/abp"
+	"alleria/analysis/live"
 	"alleria/cab"
 	"alleria/cab/topology"
 	"alleria/config"
@@ -87,6 +88,7 @@ func Record(ctx context.Context, opts Options) (exit int, err error) {
 	}
 	o.NoCodeCapture = o.NoCodeCapture || opts.Buffering != cab.CAB // that code knows the one way only
 	o.Sizes, o.NoSpread = r.emit != nil && r.emit.Sizes(), o.NoSpread || r.oneWord()
+	o.FewAddresses = followsCalls(&opts)
 	tracer := engine.New(o, client{r})
 	r.tracer = tracer
 	st, err := tracer.Run()
@@ -106,6 +108,12 @@ func Record(ctx context.Context, opts Options) (exit int, err error) {
 		return 0, fmt.Errorf("tracing %s: %w", opts.Program, err)
 	}
 	return r.status(st), r.finish(st, nil)
+}
+
+// followsCalls tells whether all that reads the records follows calls: of accesses it looks at those of return addresses alone, and others are only counted.
+// What is kept has every address: who reads a profile may want something else.
+func followsCalls(o *Options) bool {
+	return len(o.Analyses) > 0 && !o.KeepRecords && o.Sites == nil && live.FollowCalls(o.Analyses) && !slices.Contains(o.Engine, allAddresses)
 }
 
 // lookAbout reads what the machine has, processors and folders of libraries, where something is recorded: half a millisecond of a start each, which the launcher

@@ -35,6 +35,12 @@ const overwriteBursts = "overwrite-bursts"
 // fewBursts has bursts by instructions be as long, and as few, as where caches are simulated.
 const fewBursts = "few-bursts"
 
+// allAddresses has the address of every access recorded for analyses that look at those of return addresses alone.
+const allAddresses = "all-addresses"
+
+// noCallLoop has analyses follow calls one by one.
+const noCallLoop = "no-call-loop"
+
 // noCallers has bursts begin without a word of who had called whom.
 const noCallers = "no-callers"
 
@@ -107,7 +113,7 @@ func switchTable(o *engine.Options) map[string]*bool {
 		"no-super": &o.NoSuper, "no-lazy": &o.NoLazy, "no-fast-return": &o.NoFastReturn, "no-state": &o.NoState, "no-behind": &o.NoBehind, "no-callees": &o.NoCallees, "no-wide-compare": &o.NoWideCompare, "no-conditions": &o.NoConditions, "no-safe-point": &o.NoSafePoint, "no-sigreturn": &o.NoReturn, "no-frames": &o.NoFrames,
 		"no-native-capture": &o.NoNativeCapture, "no-code-capture": &o.NoCodeCapture, "no-behind-check": &o.NoBehindCheck, "no-place-ahead": &o.NoPlaceAhead, "no-shared-scans": &o.NoSharedScans, "no-trap-notes": &o.NoTrapNotes, "no-capture-pages": &o.NoCapturePages,
 		"no-start-sites": &o.NoStartSites, "ask-pointers": &o.AskPointers, "ask-opens": &o.AskOpens, "no-short": &o.NoShort, "short": &o.Short,
-		noVector: elsewhere, hastyRings: elsewhere, largeRings: elsewhere, punctualMonitor: elsewhere, captureAlone: elsewhere, noSizes: elsewhere, wholeTables: elsewhere, noKeptNames: elsewhere, wholeBinary: elsewhere, noLongBursts: elsewhere, unboundBursts: elsewhere, spreadBursts: &o.SpreadBursts, overwriteBursts: elsewhere, fewBursts: elsewhere, noCallers: elsewhere,
+		noVector: elsewhere, hastyRings: elsewhere, largeRings: elsewhere, punctualMonitor: elsewhere, captureAlone: elsewhere, noSizes: elsewhere, wholeTables: elsewhere, noKeptNames: elsewhere, wholeBinary: elsewhere, noLongBursts: elsewhere, unboundBursts: elsewhere, spreadBursts: &o.SpreadBursts, overwriteBursts: elsewhere, fewBursts: elsewhere, noCallers: elsewhere, allAddresses: elsewhere, noCallLoop: elsewhere,
 	}
 }
 
