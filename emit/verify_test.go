@@ -344,7 +344,7 @@ func discard(t *testing.T, o Options, threads int) {
 // dropping is a program's process whose records are dropped.
 func dropping(t *testing.T, o Options) (*program, *ProcessWriter, Sink) {
 	t.Helper()
-	prog := newProgram(4, 30)
+	prog := newProgram(4, 600) // of which a thread executes a small part in each of its turns
 	run, err := NewRun(o, abp.Run{})
 	if err != nil {
 		t.Fatal(err)
@@ -356,7 +356,7 @@ func dropping(t *testing.T, o Options) (*program, *ProcessWriter, Sink) {
 	return prog, p, p.SinkOf(0)
 }
 
-// TestDiscardLengths: a record that is longer than its block's, which nothing looks at where blocks are known ahead, is told of when counts are added up, and passed over.
+// TestDiscardLengths: a record that is longer than its block's, which nothing looks at where blocks are known ahead, is told of when counts are added up; one of a block whose words matter at once.
 func TestDiscardLengths(t *testing.T) {
 	for _, each := range []bool{false, true} {
 		prog, p, s := dropping(t, Options{Discard: true, Sizes: true, MeetEach: each})
@@ -382,6 +382,14 @@ func TestDiscardLengths(t *testing.T) {
 		}
 		if !errors.Is(err, records.ErrMalformed) {
 			t.Errorf("each %t: %v", each, err)
+		}
+		odd := prog.list[slices.IndexFunc(prog.list, func(b *records.Block) bool { return p.blocks.convert(b.ID).Dynamic })]
+		good := prog.record(nil, odd)
+		good[0] = uint64(records.Number(odd.ID, odd.Words))
+		short := append(slices.Clone(good), uint64(records.Number(odd.ID, odd.Words-1)))
+		short = append(short, good[1:odd.Words]...)
+		if err := s.ConsumeAt(1, Place{Chunk: 2}, Place{Chunk: 3}, short, 0, 0); !errors.Is(err, records.ErrMalformed) {
+			t.Errorf("each %t: a record without a word that matters: %v", each, err)
 		}
 	}
 }
