@@ -79,10 +79,12 @@ func (b *oddBlock) count(words []uint64) bool {
 // long as the walk alone.
 func (w *Dropper) read(words []uint64) {
 	var a, b, c, d uint64
-	for ; len(words) >= 4; words = words[4:] {
-		a, b, c, d = a+words[0], b+words[1], c+words[2], d+words[3]
+	at := 0
+	for ; at <= len(words)-8; at += 8 {
+		v := (*[8]uint64)(words[at:])
+		a, b, c, d = a+v[0]+v[4], b+v[1]+v[5], c+v[2]+v[6], d+v[3]+v[7]
 	}
-	for _, v := range words {
+	for _, v := range words[at:] {
 		a += v
 	}
 	w.sum += a + b + c + d
