@@ -3,6 +3,8 @@ package codecache
 import (
 	"maps"
 	"slices"
+
+	"alleria/internal/sys"
 )
 
 // Inherit makes the translations of another process this one's, whose regions lie where the other's do and are empty: those of the
@@ -40,7 +42,7 @@ func (c *Cache) Inherit(from *Cache) {
 	}
 	for i, r := range c.Regions {
 		r.Blocks.spare = c.Counters.spare
-		r.CopyFrom(from.Regions[i].Code(), false)
+		sys.Share(r.copyFrom(from.Regions[i].Code(), false), true).Finish() // small pages: little of it is executed
 	}
 }
 
