@@ -73,10 +73,10 @@ func (w *Dropper) addOdd(id uint32, words int) uint32 {
 
 // settle adds what was counted to the thread's counts. It multiplies, once a thread's turn is over, what would else be added per execution.
 func (w *Dropper) settle() error {
-	w.walked = 0
-	if w.thread == nil {
+	if w.walked == 0 || w.thread == nil { // nothing since the last time
 		return nil
 	}
+	w.walked = 0
 	var c abp.Counts
 	var err error
 	for i := range w.odd {

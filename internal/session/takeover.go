@@ -3,6 +3,7 @@ package session
 import (
 	"crypto/sha256"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -41,9 +42,32 @@ func askedAtOnce(o *Options) string {
 // NamesOf is engine.Client's.
 func (r *run) NamesOf(words []byte, high records.Highest) engine.Names {
 	if n := plan.NamesOf(words, high); n != nil {
+		r.openAhead(n)
 		return n
 	}
 	return nil
+}
+
+// openAhead opens the images beside what comes next that the program's last run had, and reads their sums, for which a library's mapping would wait each time; and it makes the table of the program's own
+// functions, where that is kept: a start has some code that is new, and the first block of it would wait for the table.
+//
+// Refused: tables of libraries, of which most starts need none.
+func (r *run) openAhead(n *plan.Names) {
+	if runtime.GOMAXPROCS(0) == 1 || slices.Contains(r.opts.Engine, namesLater) {
+		return
+	}
+	paths, main := n.Paths()
+	r.background.Go(func() {
+		for _, path := range paths {
+			im, err := r.cache.Open(path)
+			if err != nil { // whoever maps it finds that out
+				continue
+			}
+			if im.Sum(); path == main {
+				im.TakeKept()
+			}
+		}
+	})
 }
 
 // Names is engine.Planner's.
