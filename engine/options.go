@@ -131,7 +131,6 @@ type ReuseSwitches struct {
 	NoKeptBursts  bool
 	NoKeptPatched bool // nothing is kept of an image of which the program could write a page
 	CopyFacts     bool // facts of recorded blocks are copied where they are the process's alone, too
-	CopyAlone     bool // code that is taken over is copied by one thread
 	CopyIndex     bool // what is known by address of what was taken over gets into the process's own tables at once
 	CheckFacts    bool // all facts of recorded blocks are looked at when they are read from a file
 	KeepFew       bool // translations of small processes are kept, too, for which that is no gain

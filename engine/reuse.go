@@ -38,7 +38,7 @@ func (p *Process) takeOver(v codecache.Variant) {
 	}
 	p.like = like
 	p.code.Know()
-	p.from = reuse.TakeOver(t, &p.cache, &p.written, taker{p}, reuse.How{Huge: !p.translator.NoHuge, Alone: p.tr.opts.CopyAlone, CopyFacts: p.tr.opts.CopyFacts, CopyIndex: p.tr.opts.CopyIndex})
+	p.from = reuse.TakeOver(t, &p.cache, &p.written, taker{p}, reuse.How{Huge: !p.translator.NoHuge, CopyFacts: p.tr.opts.CopyFacts, CopyIndex: p.tr.opts.CopyIndex})
 	p.takeImages()
 }
 

@@ -3,8 +3,6 @@ package codecache
 import (
 	"maps"
 	"slices"
-
-	"alleria/internal/sys"
 )
 
 // Inherit makes the translations of another process this one's, whose regions lie where the other's do and are empty: those of the
@@ -42,7 +40,7 @@ func (c *Cache) Inherit(from *Cache) {
 	}
 	for i, r := range c.Regions {
 		r.Blocks.spare = c.Counters.spare
-		sys.Share(r.copyFrom(from.Regions[i].Code(), false), true).Finish() // small pages: little of it is executed
+		r.CopyFrom(from.Regions[i].Code(), false)
 	}
 }
 

@@ -51,37 +51,32 @@ func (a *Region) Code() RegionCode {
 	return RegionCode{RegionAt{a.Base, a.Size, a.Next, a.Cold}, a.Mem[a.Routines.Size:a.Next], a.Mem[coldAt(a.Size):a.Cold], a.Blocks}
 }
 
-// copyFrom copies a region's code. What may be done side by side it returns: the code itself, a large page at a time, as a recording's is the more the longer it takes.
-func (a *Region) copyFrom(from RegionCode, huge bool) []func() {
+// CopyFrom copies a region's code.
+func (a *Region) CopyFrom(from RegionCode, huge bool) {
 	a.Next, a.Cold = from.Next, from.Cold
-	hot, next := a.copies(from.Hot, a.Next, 0, a.hugeNext, huge)
-	far, cold := a.copies(from.Far, a.Cold, coldAt(a.Size), a.hugeCold, huge)
-	a.hugeNext, a.hugeCold = next, cold
+	if huge {
+		a.hugeNext = a.enlargeAll(a.hugeNext, a.Next, 0)
+		a.hugeCold = a.enlargeAll(a.hugeCold, a.Cold, coldAt(a.Size))
+	}
+	copy(a.Mem[a.Routines.Size:a.Next], from.Hot)
+	copy(a.Mem[coldAt(a.Size):a.Cold], from.Far)
 	a.Blocks.CopyFrom(&from.Blocks)
 	a.veneers = nil
-	return append(hot, far...)
 }
 
-// copies is what copies code that ends at pos in the part of the region from start, with large pages up to done so far. It returns up to where now.
-func (a *Region) copies(code []byte, pos, start, done int, huge bool) ([]func(), int) {
-	var all []func()
-	for at, from := start, pos-len(code); ; at += sys.HugePage {
-		large := huge && at == done && wantsLarge(done, pos, start)
-		if at >= pos && !large {
-			return all, done
-		}
-		if large {
-			done += sys.HugePage
-		}
-		all = append(all, func() {
-			if large {
-				_ = sys.Collapse(a.Mem[at : at+sys.HugePage])
-			}
-			if lo, hi := max(at, from), min(at+sys.HugePage, pos); lo < hi {
-				copy(a.Mem[lo:hi], code[lo-from:])
-			}
-		})
+// enlargeAll makes all large pages that code which ends at pos is to have in the part from start, of which those up to done are made. All of them are asked for at once: for each request
+// the kernel has something done on every processor first, which on a busy machine takes milliseconds.
+//
+// Refused: to have a second thread copy some of the code, and make pages for it: no difference was seen.
+func (a *Region) enlargeAll(done, pos, start int) int {
+	was := done
+	for wantsLarge(done, pos, start) {
+		done += sys.HugePage
 	}
+	if done > was {
+		_ = sys.Collapse(a.Mem[was:done])
+	}
+	return done
 }
 
 // Keep takes what is to be kept out of a cache of a process that is gone, whose memory it stays in. Rare exits have nothing of the process's own.
@@ -104,28 +99,8 @@ func (c *Cache) Keep(literals []LiteralAt) Kept {
 }
 
 // Take gives a cache that has no translations yet a copy of what was kept. Of the application's addresses all are as they were there; those
-// of the cache are this one's, but for what is in the code. With own the pools are not copied: they are the cache's from then on, and nobody else may have them. Unless it is alone, a
-// second thread copies code meanwhile.
-func (c *Cache) Take(k *Kept, how HowTaken) {
-	var copies []func()
-	for i, a := range c.Regions {
-		a.Blocks.spare = c.Counters.spare
-		copies = append(copies, a.copyFrom(k.Regions[i], how.Huge)...)
-	}
-	code := sys.Share(copies, how.Alone)
-	defer code.Finish()
-	c.takeTables(k, how.Own)
-}
-
-// HowTaken says how a cache takes what was kept.
-type HowTaken struct {
-	Huge  bool // code lies in large pages
-	Own   bool // pools are not copied
-	Alone bool // no second thread takes part
-}
-
-// takeTables is Take but for the code.
-func (c *Cache) takeTables(k *Kept, own bool) {
+// of the cache are this one's, but for what is in the code. With own the pools are not copied: they are the cache's from then on, and nobody else may have them.
+func (c *Cache) Take(k *Kept, huge, own bool) {
 	if own {
 		c.BlockPool.own(k.Blocks)
 		c.Exits.own(k.Exits)
@@ -157,4 +132,8 @@ func (c *Cache) takeTables(k *Kept, own bool) {
 	c.SetOdds(k.Odds)
 	c.Counters.CopyFrom(&k.Counters)
 	c.PosPieces, c.PosPool = slices.Clone(k.PosPieces), nil
+	for i, a := range c.Regions {
+		a.Blocks.spare = c.Counters.spare
+		a.CopyFrom(k.Regions[i], huge)
+	}
 }

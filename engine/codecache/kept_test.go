@@ -8,7 +8,7 @@ import (
 	"alleria/internal/sys"
 )
 
-// TestCopies: code that is taken over is all there, whatever pages it lies in and whoever copies it, and has as many large pages as code that was written there.
+// TestCopies: code that is taken over is all there, whatever pages it lies in, and has as many large pages as code that was written there.
 func TestCopies(t *testing.T) {
 	const size = 32 << 20
 	region := func() *Region {
@@ -36,15 +36,13 @@ func TestCopies(t *testing.T) {
 			from.Enlarge()
 		}
 		for _, huge := range []bool{false, true} {
-			for _, alone := range []bool{false, true} {
-				to := region()
-				sys.Share(to.copyFrom(from.Code(), huge), alone).Finish()
-				if to.Next != from.Next || to.Cold != from.Cold || !bytes.Equal(to.Mem[:to.Next], from.Mem[:to.Next]) || !bytes.Equal(to.Mem[coldAt(size):to.Cold+64], from.Mem[coldAt(size):to.Cold+64]) {
-					t.Errorf("%v, large pages %t, alone %t: another code, up to %d and %d", lengths, huge, alone, to.Next, to.Cold)
-				}
-				if huge && (to.hugeNext != from.hugeNext || to.hugeCold != from.hugeCold) || !huge && (to.hugeNext != 0 || to.hugeCold != coldAt(size)) {
-					t.Errorf("%v, large pages %t: up to %d and %d, want %d and %d", lengths, huge, to.hugeNext, to.hugeCold, from.hugeNext, from.hugeCold)
-				}
+			to := region()
+			to.CopyFrom(from.Code(), huge)
+			if to.Next != from.Next || to.Cold != from.Cold || !bytes.Equal(to.Mem[:to.Next], from.Mem[:to.Next]) || !bytes.Equal(to.Mem[coldAt(size):to.Cold+64], from.Mem[coldAt(size):to.Cold+64]) {
+				t.Errorf("%v, large pages %t: another code, up to %d and %d", lengths, huge, to.Next, to.Cold)
+			}
+			if huge && (to.hugeNext != from.hugeNext || to.hugeCold != from.hugeCold) || !huge && (to.hugeNext != 0 || to.hugeCold != coldAt(size)) {
+				t.Errorf("%v, large pages %t: up to %d and %d, want %d and %d", lengths, huge, to.hugeNext, to.hugeCold, from.hugeNext, from.hugeCold)
 			}
 		}
 	}

@@ -37,7 +37,6 @@ type Host interface {
 // How says how translations are taken over.
 type How struct {
 	Huge      bool // code lies in large pages
-	Alone     bool // no second thread copies code
 	CopyFacts bool // facts have memory of their own, also where no other process has them
 	CopyIndex bool // what is known by address gets into the cache's own tables at once, not when it is asked for
 }
@@ -53,7 +52,7 @@ func TakeOver(t *Template, cache *codecache.Cache, w *Written, h Host, how How) 
 		f.moved = f.moved || a.Base != t.Regions[i].Base
 	}
 	own := t.fresh
-	cache.Take(&t.Kept, codecache.HowTaken{Huge: how.Huge, Own: own, Alone: how.Alone})
+	cache.Take(&t.Kept, how.Huge, own)
 	t.spent, t.fresh = t.spent || own, false
 	cache.Loose = t.Blocks.N - t.useful
 	switch {

@@ -42,29 +42,30 @@ func askedAtOnce(o *Options) string {
 // NamesOf is engine.Client's.
 func (r *run) NamesOf(words []byte, high records.Highest) engine.Names {
 	if n := plan.NamesOf(words, high); n != nil {
-		r.openAhead(n)
 		return n
 	}
 	return nil
 }
 
-// openAhead opens the images beside what comes next that the program's last run had, and reads their sums, for which a library's mapping would wait each time; and it makes the table of the program's own
+// openAhead opens the images beside the program's first instructions that its last run had, and reads their sums, for which a library's mapping would wait each time; and it makes the table of the program's own
 // functions, where that is kept: a start has some code that is new, and the first block of it would wait for the table.
 //
-// Refused: tables of libraries, of which most starts need none.
-func (r *run) openAhead(n *plan.Names) {
-	if runtime.GOMAXPROCS(0) == 1 || slices.Contains(r.opts.Engine, namesLater) {
+// Refused: to begin with it before the program may run, which then waits longer: both need memory that is not there yet. And tables of libraries, of which most starts need none.
+func (ps *process) openAhead() {
+	im := ps.image
+	if im.took == nil || im.opened == im.took || runtime.GOMAXPROCS(0) == 1 || slices.Contains(ps.opts.Engine, namesLater) {
 		return
 	}
-	paths, main := n.Paths()
-	r.background.Go(func() {
+	im.opened = im.took
+	paths, main := im.took.Paths()
+	ps.background.Go(func() {
 		for _, path := range paths {
-			im, err := r.cache.Open(path)
+			image, err := ps.cache.Open(path)
 			if err != nil { // whoever maps it finds that out
 				continue
 			}
-			if im.Sum(); path == main {
-				im.TakeKept()
+			if image.Sum(); path == main {
+				image.TakeKept()
 			}
 		}
 	})
@@ -88,6 +89,7 @@ func (ps *process) TakeNames(from engine.Names, at uint64) bool {
 		return false
 	}
 	t := ps.image.tables
+	ps.image.took = n
 	if at != 0 {
 		l, _ := t.Symbols.ByAddr(at)
 		return l != nil && t.Take(n, l)
