@@ -55,6 +55,7 @@ func (h callHost) Mapped(m Mapped)            { h.p.client.Mapped(h.p, m) }
 func (h callHost) Lost(start, end uint64)     { h.p.points.Lost(start, end) }
 func (h callHost) Touched(start, end uint64)  { h.p.written.Touch(start, end) }
 func (h callHost) Replaced(start, end uint64) { h.p.written.Replace(start, end) }
+func (h callHost) Ours(addr uint64) bool      { return h.p.ours(addr) }
 func (h callHost) OwnCall() uint64            { return h.p.ownCall() }
 
 // ownCall is the cache address of a syscall instruction.
@@ -68,6 +69,9 @@ type threadHost struct{ t *Thread }
 
 // Native tells whether the thread runs its own code.
 func (h threadHost) Native() bool { return h.t.native }
+
+// Away tells whether it has left 64-bit code.
+func (h threadHost) Away() bool { return h.t.away }
 
 // Shares tells a child that shares the address space.
 func (h threadHost) Shares() bool { return h.t.vfork }
@@ -196,7 +200,7 @@ func (t *Thread) behindCall(regs *sys.Regs, next syscalls.Next, err error) error
 		return t.createAgain(regs)
 	case syscalls.Over:
 		t.segmentChanged(regs)
-		if t.modeDiffers() || t.tracee.Holds() || t.native && t.vfork {
+		if t.isBack(regs) || t.modeDiffers() || t.tracee.Holds() || t.native && t.vfork {
 			return t.switchStopped()
 		}
 	}
@@ -291,7 +295,7 @@ func (t *Thread) returnInCache(b *codecache.Block) bool {
 	}
 	f, ok := sigframe.Read(p.mem, s.Get(layout.Save+4*8))
 	rip := f.Rip()
-	if !ok || f.Flags()&translate.FlagTrap != 0 || f.CS() != userCS || p.cache.Watched[rip] {
+	if !ok || f.Flags()&translate.FlagTrap != 0 || f.CS() != tracee.UserCS || p.cache.Watched[rip] {
 		return false
 	}
 	t.entries.leftBy(&f)

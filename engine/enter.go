@@ -41,6 +41,10 @@ func (t *Thread) enterPast(regs *sys.Regs, sig sys.Signal, how codecache.Entry) 
 		t.resume.At(regs, how)
 		return t.deliver(regs, h)
 	}
+	t.away = false
+	if elsewhere(regs) && (p.mode != ModeNative || t.vfork) {
+		return t.runElsewhere(regs, sig)
+	}
 	if p.mode == ModeNative && !t.native && !t.vfork {
 		t.stayIfInsideFunction(regs)
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"alleria/engine/codecache"
+	"alleria/engine/tracee"
 	"alleria/engine/translate"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
@@ -20,7 +21,6 @@ import (
 type interrupted struct{ rip, cs, flags, rsp, ss uint64 }
 
 const (
-	userSS     = 0x2b // the stack segment of 64-bit programs (__USER_DS)
 	iretSize   = 5 * 8
 	iretLength = 2
 	// What it can change in a program's flags: what popf can, and the resume flag.
@@ -60,7 +60,7 @@ func (t *Thread) iretInCache(b *codecache.Block) bool {
 	switch {
 	case !ok || sp%8 != 0: // it faults, or may
 		return false
-	case w.flags&translate.FlagTrap != 0 || uint16(w.cs) != userCS || uint16(w.ss) != userSS || p.cache.Watched[w.rip] || w.rip == at:
+	case w.flags&translate.FlagTrap != 0 || uint16(w.cs) != tracee.UserCS || uint16(w.ss) != tracee.UserSS || p.cache.Watched[w.rip] || w.rip == at:
 		return false
 	}
 	code := p.codeFor(w.rip, t.variant, codecache.Uncounted)

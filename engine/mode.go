@@ -64,6 +64,9 @@ func (t *Thread) modeDiffers() bool {
 	if p.mode == ModeNative {
 		return !t.native || p.calls.StopNatively() && !t.callStops
 	}
+	if t.away {
+		return false
+	}
 	v := t.due()
 	return t.native || t.variant != v || t.epoch[v] != p.cache.Epoch[v] || t.budgetEpoch != p.budgetEpoch
 }

@@ -93,6 +93,7 @@ type translations struct {
 	tookOver   bool              // that was looked at
 	like       string            // what recording code that was taken over records, or, once it is gone, that of the process; see recordsLike
 	names      reuse.Names       // the handler's, likewise
+	other      otherCode         // what it has executed that has no translation
 	offered    bool              // that others take them over was looked at, behind the process's end
 	lent       bool              // others may
 	left       bool              // the next forked child of its creator has them
@@ -223,6 +224,7 @@ type tables struct {
 type callState struct {
 	calls     syscalls.Thread
 	callStops bool             // it runs to the next stop at a system call
+	away      bool             // it has left 64-bit code, see runElsewhere
 	returning *codecache.Block // whose rt_sigreturn it makes, see returnInCache
 	iret      iret             // see iretInCache
 	asks      *sys.Regs        // the registers at a call before which a process is to be detached; it stands until that is done
@@ -251,9 +253,6 @@ func (t *Thread) Num() int { return t.num }
 
 // TID is the thread's id in the kernel.
 func (t *Thread) TID() int { return t.tid }
-
-// userCS is the code segment of 64-bit programs (__USER_CS).
-const userCS = 0x33
 
 // inherited is what a process has from the program before, or from its creator. Of the numbers of threads, which count
 // on through execve: that of the thread that made it, which is its own further on, and the
@@ -381,7 +380,7 @@ func (p *Process) readBeginning() (rip uint64, err error) {
 	if err := p.tr.stops.Bare(p.pid).GetRegs(&regs); err != nil {
 		return 0, err
 	}
-	if regs.Cs != userCS {
+	if regs.Cs != tracee.UserCS {
 		return 0, errors.New("a 32-bit program")
 	}
 	return regs.Rip, nil

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -40,9 +41,22 @@ func TestProcessorAgrees(t *testing.T) {
 			if missing := lacks(t, source, cpu); missing != "" {
 				t.Skipf("the processor has no %s", missing)
 			}
-			a := &audit{t: t, limit: 10, asked: make(map[uint64]int), whole: cpu["AuthenticAMD"], blind: probe.hits == 0}
-			single(t, build(t, source, lowLink), step.Options{Started: a.started, Before: a.before}, a.after)
-			a.settle()
+			prog := build(t, source, lowLink)
+			audited := func() *audit {
+				a := &audit{t: t, limit: 10, asked: make(map[uint64]int), whole: cpu["AuthenticAMD"], blind: probe.hits == 0}
+				single(t, prog, step.Options{Started: a.started, Before: a.before}, a.after)
+				a.settle()
+				return a
+			}
+			// Some virtual machines lose what a processor reports now and then: what is missed is missed again, of the same executions.
+			missed := audited().missed
+			for again := 0; again < 3 && len(missed) > 0; again++ {
+				now := audited().missed
+				maps.DeleteFunc(missed, func(at execution, _ string) bool { return now[at] == "" })
+			}
+			for _, text := range missed {
+				t.Error(text)
+			}
 		})
 	}
 }
@@ -53,6 +67,12 @@ const (
 	dr6       = debugRegs + 6*8
 	dr7       = debugRegs + 7*8
 )
+
+// execution is one of an instruction's, counted from 1.
+type execution struct {
+	addr uint64
+	n    int
+}
 
 // audit checks a run, instruction by instruction.
 type audit struct {
@@ -67,6 +87,7 @@ type audit struct {
 	next    uint64 // the address behind it
 	regs    sys.Regs
 	trapped int
+	missed  map[execution]string // accesses of which nothing was reported
 	wrong   int
 	hits    int
 	limit   int  // of complaints
@@ -206,9 +227,18 @@ func (a *audit) after(in *step.Ins) error {
 		if a.blind {
 			continue
 		}
-		if got != want && !coarse(in, got) && !(got && a.whole && within(in, at)) {
-			a.say(in, "the processor accessed %#x: %v; accesses say %v", at, got, want)
+		if got == want || coarse(in, got) || got && a.whole && within(in, at) {
+			continue
 		}
+		text := fmt.Sprintf("the processor accessed %#x: %v; accesses say %v", at, got, want)
+		if hit&15 != 0 {
+			a.say(in, "%s", text)
+			continue
+		}
+		if a.missed == nil {
+			a.missed = make(map[execution]string)
+		}
+		a.missed[execution{in.Addr, a.asked[in.Addr]}] = a.line(in) + ": " + text
 	}
 	return nil
 }
@@ -226,6 +256,8 @@ func coarse(in *step.Ins, touched bool) bool {
 		strings.HasPrefix(name, "vpconflict"), strings.HasPrefix(name, "vextract"), strings.HasPrefix(name, "clflush"):
 		return touched
 	case strings.HasPrefix(name, "vbroadcast") && strings.Contains(name, "x"): // single elements of a tuple
+		return !touched
+	case name == "pop" && in.Map == 1: // of a selector
 		return !touched
 	case strings.HasPrefix(name, "fxsave"), strings.HasPrefix(name, "fxrstor"):
 		return !touched
@@ -313,11 +345,16 @@ func general(r *sys.Regs) [16]uint64 {
 
 func (a *audit) say(in *step.Ins, format string, args ...any) {
 	a.wrong++
+	a.t.Errorf("%s: "+format, append([]any{a.line(in)}, args...)...)
+}
+
+// line shows an instruction with its accesses.
+func (a *audit) line(in *step.Ins) string {
 	e := entry{addr: in.Addr, code: in.Bytes, taken: -1}
 	for _, x := range in.Accesses {
 		e.acc = append(e.acc, access{x.Addr, x.Size, x.Store, nil})
 	}
-	a.t.Errorf("%s: "+format, append([]any{text(&e)}, args...)...)
+	return text(&e)
 }
 
 func (a *audit) settle() {

@@ -68,6 +68,14 @@ func (t *Thread) guarded(regs *sys.Regs, plain uint64) (Next, error) {
 	}
 	if lock {
 		r.Rdi = regs.Rdi
+		if r.Rax == ^uint64(enomem)+1 {
+			switch done, err := t.lockOwn(regs.Rdi); {
+			case err != nil:
+				return Resume, err
+			case done:
+				r.Rax = 0
+			}
+		}
 		if err := t.tracee.SetRegs(&r); err != nil {
 			return Resume, err
 		}

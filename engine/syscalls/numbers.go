@@ -26,6 +26,7 @@ const (
 	sysSigaltstack   = 131
 	sysPersonality   = 135
 	sysMlockall      = 151
+	sysMlock2        = 325
 	Prctl            = 157
 	ArchPrctl        = 158
 	sysSetrlimit     = 160
@@ -53,6 +54,7 @@ const (
 )
 
 const (
+	enomem = 12
 	einval = 22
 	enosys = 38
 	eio    = 5 // what a kernel says to a request of ptrace that it does not know
@@ -60,8 +62,9 @@ const (
 	prSetSeccomp      = 22
 	prSetUserDispatch = 59
 
-	mclCurrent, mclOnFault = 1, 4
-	limitAS                = 9
+	mclCurrent, mclFuture, mclOnFault = 1, 2, 4
+	limitAS                           = 9
+	limitMemlock                      = 8
 )
 
 // Numbers of the 32-bit table (arch/x86/entry/syscalls/syscall_32.tbl) that the tracer looks at.

@@ -38,6 +38,7 @@ func (p *program) note(format string, args ...any) {
 	p.log = append(p.log, fmt.Sprintf(format, args...))
 }
 
+func (p *program) Away() bool                       { return false }
 func (p *program) Native() bool                     { return p.native }
 func (p *program) Shares() bool                     { return p.shares }
 func (p *program) Alone() bool                      { return !p.several }
@@ -49,6 +50,7 @@ func (p *program) Unmapped(s, e uint64)             { p.note("unmapped %x-%x", s
 func (p *program) Lost(s, e uint64)                 { p.note("lost %x-%x", s, e) }
 func (p *program) Mapped(m Mapped)                  { p.note("mapped %+v", m) }
 func (p *program) Touched(s, e uint64)              { p.note("touched %x-%x", s, e) }
+func (p *program) Ours(uint64) bool                 { return false }
 func (p *program) OwnCall() uint64                  { return 0xcac4e }
 func (p *program) CallEntered(c *Call)              { p.note("entered %d", c.Number) }
 func (p *program) CallReturned(c *Call)             { p.note("returned %d %v %d", c.Number, c.Returned, c.Result) }

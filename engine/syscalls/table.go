@@ -27,6 +27,8 @@ type Host interface {
 	Lost(start, end uint64)
 	Touched(start, end uint64)
 	Replaced(start, end uint64)
+	// Ours tells whether the tracer has mapped what is there.
+	Ours(addr uint64) bool
 	// OwnCall is the cache address of a syscall instruction.
 	OwnCall() uint64
 }

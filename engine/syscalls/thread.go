@@ -31,6 +31,8 @@ func callOf(r *sys.Regs, nr, next uint64) *Call {
 type ThreadHost interface {
 	// Native tells whether it runs its own code.
 	Native() bool
+	// Away tells whether it does so on its own, while its process is in the cache, so that it has to stop at calls.
+	Away() bool
 	// Shares tells a child that shares the address space, whose calls are not the program's.
 	Shares() bool
 	// Alone tells whether it is the only thread of its process.
@@ -197,7 +199,9 @@ func (t *Thread) Interrupted() {
 }
 
 // Stops tells whether the thread is to stop at system calls.
-func (t *Thread) Stops() bool { return t.host.Native() && t.calls.StopNatively() || t.toReturn }
+func (t *Thread) Stops() bool {
+	return t.host.Native() && (t.calls.StopNatively() || t.host.Away()) || t.toReturn
+}
 
 // Stop handles a stop at a system call, at its entry or its end: of a native
 // thread whose calls are watched, or of one for which AwaitReturn was called.

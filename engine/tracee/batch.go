@@ -67,6 +67,7 @@ func (in *Injector) runBatch(at uint64, calls []BatchCall, scratch uint64) error
 	}
 	r := in.saved
 	r.Rip, r.Rbx, r.R12, r.R13, r.Orig_rax = at, ^uint64(0), scratch, uint64(len(calls)), ^uint64(0)
+	r.Cs, r.Ss = UserCS, UserSS
 	if err := in.t.SetRegs(&r); err != nil {
 		return err
 	}

@@ -83,12 +83,19 @@ func (t *Thread) InjectAt(mem Memory, addr uint64) (*Injector, error) {
 	return in, nil
 }
 
+// UserCS and UserSS are the segments of 64-bit programs (__USER_CS, __USER_DS). A thread that is borrowed may be in code of others.
+const (
+	UserCS = 0x33
+	UserSS = 0x2b
+)
+
 // Call executes a system call; its error is the kernel's.
 // orig_rax is -1 so that the kernel does not take it for an interrupted call of the
 // program.
 func (in *Injector) Call(nr uint64, args ...uint64) (uint64, error) {
 	r := in.saved
 	r.Rip, r.Rax, r.Orig_rax = in.at, nr, ^uint64(0)
+	r.Cs, r.Ss = UserCS, UserSS
 	// the order of the system-call convention: r10 in place of rcx
 	for i, dst := range []*uint64{&r.Rdi, &r.Rsi, &r.Rdx, &r.R10, &r.R8, &r.R9} {
 		*dst = 0

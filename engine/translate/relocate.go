@@ -14,8 +14,6 @@ func (u *Translator) copy(in *x86.Insn) {
 		u.relocate(in, code)
 	case in.Mnem == x86.MXTEST: // there are no transactions: ZF is set, the other flags cleared
 		u.xtest()
-	case in.Mnem == x86.MXEND:
-		u.asm.Copy(code)
 	default:
 		u.asm.Copy(code)
 	}

@@ -37,6 +37,9 @@ func (u *Translator) MustTrap(in *x86.Insn) bool {
 	if in.Has(x86.AttrGS) && in.NMem > 0 && in.Cat != x86.CatNOP && in.Cat != x86.CatWIDENOP && in.Mnem != x86.MLEA {
 		return true
 	}
+	if fs, gs := loadsSegment(in); gs || fs && u.Variant.Records() { // gs has our base; records know that of fs
+		return true
+	}
 	if u.CountsAccesses && in.AddrBits == 32 && in.Attr&(x86.AttrRep|x86.AttrRepne) != 0 {
 		return true
 	}
@@ -45,6 +48,20 @@ func (u *Translator) MustTrap(in *x86.Insn) bool {
 		return in.Mnem != x86.MXABORT && u.odd(in)
 	}
 	return u.Variant.Records() && u.trapToRecord(in)
+}
+
+// loadsSegment tells instructions that load fs or gs with a selector, and so the segment's base.
+func loadsSegment(in *x86.Insn) (fs, gs bool) {
+	if in.Enc != x86.EncLegacy {
+		return false, false
+	}
+	switch reg := in.ModRM >> 3 & 7; {
+	case in.Map == 0 && in.Opcode == 0x8e: // mov
+		return reg == 4, reg == 5
+	case in.Map == 1: // pop, lfs and lgs
+		return in.Opcode == 0xa1 || in.Opcode == 0xb4, in.Opcode == 0xa9 || in.Opcode == 0xb5
+	}
+	return false, false
 }
 
 // odd tells far branches and branches with prefixes that change their meaning.

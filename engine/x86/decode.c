@@ -157,6 +157,7 @@ static int fill(struct a_insn *o, const ZydisDecodedInstruction *in, const Zydis
 	o->mnem = in->mnemonic;
 	o->isa = in->meta.isa_set;
 	o->cat = in->meta.category;
+	if (in->mnemonic == ZYDIS_MNEMONIC_XEND) o->cat = ZYDIS_CATEGORY_SYSTEM; /* a conditional branch to Zydis; it leads nowhere */
 	o->ext = in->meta.isa_ext;
 	o->enc = in->encoding;
 	o->map = in->opcode_map;
@@ -204,7 +205,7 @@ static int fill(struct a_insn *o, const ZydisDecodedInstruction *in, const Zydis
 	}
 	operands(o, in, ops);
 	pointers(o, in);
-	switch (in->meta.category) {
+	switch (o->cat) {
 	case ZYDIS_CATEGORY_COND_BR: case ZYDIS_CATEGORY_UNCOND_BR: case ZYDIS_CATEGORY_CALL:
 	case ZYDIS_CATEGORY_RET: case ZYDIS_CATEGORY_SYSCALL: case ZYDIS_CATEGORY_SYSRET:
 	case ZYDIS_CATEGORY_INTERRUPT:

@@ -294,7 +294,7 @@ func valgrindsEnv(t *testing.T, dir string, env []string) []string {
 
 // withoutRepeats is bound, and has the library not repeat string instructions, of which callgrind counts each iteration.
 var withoutRepeats = []string{"LD_BIND_NOW=1", "PERL_HASH_SEED=0",
-	"GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX512BW,-AVX512DQ,-AVX512CD,-ERMS,-FSRM,Fast_Unaligned_Load"}
+	"GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX512BW,-AVX512DQ,-AVX512CD,-ERMS,-FSRM,-RTM,-Prefer_No_VZEROUPPER,Fast_Unaligned_Load"}
 
 // sumBy adds up by another key.
 func sumBy[K, L comparable](m map[K]uint64, name func(K) L) map[L]uint64 {
@@ -311,7 +311,7 @@ var otherwise = []struct {
 	why      string
 }{
 	{regexp.MustCompile(`^libc\.so\.6!(_Exit|_exit)$`), "callgrind does not count the block that ends the process"},
-	{regexp.MustCompile(`^libc\.so\.6!(__x86_cacheinfo|init_cacheinfo\S*|__cpu_features\S*)$`), "goes by what the processor says of itself"},
+	{regexp.MustCompile(`^libc\.so\.6!(__x86_cacheinfo|init_cacheinfo\S*|__cpu_features\S*|__libc_early_init)$`), "goes by what the processor says of itself"},
 	{regexp.MustCompile(`^(libc\.so\.6!(__)?(time|gettimeofday|clock_gettime|clock_gettime@GLIBC\S*|strstr|wcsnlen|dl_vdso_vsym)|\[vdso\]!\S+)$`), "valgrind has no vDSO, and another processor's name"},
 	{regexp.MustCompile(`^libsigsegv\.so\S*!`), "reads what is mapped"},
 	{regexp.MustCompile(`^libc\.so\.6!__(str|mem|raw|wcs|wmem)\w+_(avx2\w*|avx_\w+|sse2\w*|evex\w*)$`), "goes by where its operands lie in their pages"},

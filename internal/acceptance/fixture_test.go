@@ -23,6 +23,7 @@ import (
 //	build: FLAGS            for the compiler; one line for each way to build it; "musl" first: musl-gcc
 //	needs: FLAG             of /proc/cpuinfo, or of machineHas; skipped without
 //	untraced: REASON        it, or a program that it executes, may run untraced, which alleria says with this reason
+//	tells: TEXT             alleria says something of it that has this in it
 //	armed: FUNCTION         it also runs with windows on the function, natively between them
 //	skip MODE: REASON       a limit that the documentation names
 type fixture struct {
@@ -32,6 +33,7 @@ type fixture struct {
 	builds         []string
 	needs, armed   string
 	untraced       string
+	tells          string
 	skip           map[string]string // by mode
 }
 
@@ -64,6 +66,8 @@ func readFixture(path string) (fixture, error) {
 			fx.armed = val
 		case "untraced":
 			fx.untraced = val
+		case "tells":
+			fx.tells = val
 		default:
 			if m, ok := strings.CutPrefix(key, "skip "); ok {
 				fx.skip[m] = val
@@ -245,17 +249,18 @@ func runIn(t *testing.T, argv []string, m *mode) result {
 // check compares what a run showed with what the fixture expects.
 func (fx *fixture) check(t *testing.T, r result) {
 	t.Helper()
-	r.stderr = fx.withoutUntraced(r.stderr)
+	r.stderr = fx.withoutTold(r.stderr)
 	same(t, result{stdout: []byte(fx.stdout), stderr: []byte(fx.stderr), status: fx.exit}, r)
 }
 
-// withoutUntraced leaves out what alleria says of programs that run untraced, where the fixture has some for that reason.
-func (fx *fixture) withoutUntraced(stderr []byte) (rest []byte) {
-	if fx.untraced == "" {
-		return stderr
-	}
+// withoutTold leaves out what alleria says of programs that run untraced, where the fixture has some for that reason, and what else the fixture expects it to say.
+func (fx *fixture) withoutTold(stderr []byte) (rest []byte) {
 	for line := range bytes.Lines(stderr) {
-		if !bytes.HasPrefix(line, []byte("alleria: ")) || !bytes.HasSuffix(line, []byte(" ran untraced: "+fx.untraced+"\n")) {
+		own := bytes.HasPrefix(line, []byte("alleria: "))
+		switch {
+		case own && fx.untraced != "" && bytes.HasSuffix(line, []byte(" ran untraced: "+fx.untraced+"\n")):
+		case own && fx.tells != "" && bytes.Contains(line, []byte(fx.tells)):
+		default:
 			rest = append(rest, line...)
 		}
 	}

@@ -129,6 +129,7 @@ func (p *fakeProcess) ReadAt([]byte, int64) (int, error)                  { retu
 func (p *fakeProcess) Mode() engine.Mode                                  { return p.mode }
 func (p *fakeProcess) SetToggle(*toggle)                                  {}
 func (p *fakeProcess) HasSequences() bool                                 { return false }
+func (p *fakeProcess) OtherCode() (stepped int, unseen bool)              { return 0, false }
 func (p *fakeProcess) KeepTranslated()                                    {}
 func (p *fakeProcess) TakeOver()                                          { p.took = append(p.took, p.mode) }
 func (p *fakeProcess) StayTranslated()                                    {}

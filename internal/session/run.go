@@ -517,6 +517,7 @@ func (ps *process) Ended(end *engine.End) {
 	ps.costs.sample(ps.live())
 	ps.costs.modes.take(&ps.modes)
 	ps.image = nil
+	ps.tellOtherCode(im)
 	if im.events != nil {
 		im.events.collect()
 	}

@@ -27,6 +27,7 @@ type target interface {
 	SetToggle(*toggle)
 	KeepTranslated()
 	HasSequences() bool
+	OtherCode() (stepped int, unseen bool)
 	StayTranslated()
 	KeepFlags()
 	Replan()

@@ -69,6 +69,17 @@ func holds(from io.Reader, what []byte) bool {
 	}
 }
 
+// tellOtherCode says that a process has executed 32-bit code, of which nothing is recorded.
+func (ps *process) tellOtherCode(im *image) {
+	stepped, unseen := im.p.OtherCode()
+	switch {
+	case unseen:
+		ps.lack(fmt.Sprintf("process %d (%s) executed 32-bit code, which ran natively: nothing of it is recorded, nor of the 64-bit code that it led to until the next system call", ps.number, filepath.Base(ps.path)))
+	case stepped > 0:
+		ps.lack(fmt.Sprintf("process %d (%s) executed %s of 32-bit code, which are not recorded", ps.number, filepath.Base(ps.path), counted(stepped, "instruction", "instructions")))
+	}
+}
+
 // keepTranslated keeps a process in the code cache that has loaded a leak sanitizer, or restartable sequences.
 func (ps *process) keepTranslated(loaded []*symbols.Loaded) {
 	for _, l := range loaded {

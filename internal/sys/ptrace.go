@@ -94,7 +94,7 @@ func Interrupt(tid int) error { return wrap("PTRACE_INTERRUPT", tid, unix.Ptrace
 func GetRegs(tid int, r *Regs) error { return wrap("PTRACE_GETREGS", tid, getRegs(tid, r)) }
 
 // SetRegs writes the general registers of a stopped tracee.
-func SetRegs(tid int, r *Regs) error { return wrap("PTRACE_SETREGS", tid, unix.PtraceSetRegs(tid, r)) }
+func SetRegs(tid int, r *Regs) error { return wrap("PTRACE_SETREGS", tid, setRegs(tid, r)) }
 
 // Cont lets a stopped tracee run and delivers sig to it, if not 0.
 func Cont(tid int, sig Signal) error {

@@ -80,6 +80,14 @@ func getRegs(tid int, regs *Regs) error {
 	return nil
 }
 
+// setRegs is PTRACE_SETREGS. Refused: the library's, which is PTRACE_SETREGSET: its layout is that of the code that the thread executes, which may be 32-bit code.
+func setRegs(tid int, regs *Regs) error {
+	if _, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_SETREGS, uintptr(tid), 0, uintptr(unsafe.Pointer(regs)), 0, 0); e != 0 {
+		return e
+	}
+	return nil
+}
+
 // readvShort reads a stretch of another process's memory.
 func readvShort(pid int, at uint64, b []byte) (n int, err error) {
 	here, there := unix.Iovec{Base: unsafe.SliceData(b), Len: uint64(len(b))}, unix.RemoteIovec{Base: uintptr(at), Len: len(b)}

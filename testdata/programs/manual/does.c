@@ -1,5 +1,5 @@
 /* does WHAT: ends with 0 where kernel and processor do it as the manuals say, with 1 or by a signal where they do not. Some virtual machines don't. */
-#include "../check.h"
+#include "../32bit.h"
 #include <sys/prctl.h>
 static sigjmp_buf back;
 static void h(int s, siginfo_t *i, void *u) { siglongjmp(back, 1); }
@@ -29,5 +29,7 @@ int main(int argc, char **argv) {
 		__asm__ volatile("xbegin 1f; xend; 1:" : : : "eax", "memory");
 		return 1;
 	}
+	if (strcmp(argv[1], "32bit-code") == 0) /* 64-bit programs execute 32-bit code, which calls the kernel */
+		return run32(low32(), call32) != (uint64_t)getpid();
 	return 99;
 }
