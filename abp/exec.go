@@ -124,6 +124,29 @@ func (b *Block) DynamicCounts(words []uint64, completed int, add func(ins int, c
 	}
 }
 
+// DynamicAccesses returns the block's counted accesses whose number or size depends on the words: what they come to, DynamicCounts says of an execution, and Count of one of them.
+func (b *Block) DynamicAccesses() []Access {
+	var all []Access
+	for i := range b.Ins {
+		if !b.Counted(i) {
+			continue
+		}
+		for k := range b.InsAccesses(i) {
+			if a := &b.Accesses[int(b.Ins[i].AccFrom)+k]; a.Kind != AccessPlain && a.Kind != AccessBits {
+				all = append(all, *a)
+			}
+		}
+	}
+	return all
+}
+
+// Count adds to c what the operand counts for in an execution with these words.
+func (a *Access) Count(words []uint64, c *Counts) {
+	if n, bytes := a.dynamic(words); n != 0 {
+		c.access(a.Store, n, bytes)
+	}
+}
+
 // dynamic returns the number of accesses that the operand makes and how many
 // bytes they have together.
 // What the recorder notes afterwards (the pointer behind a string, the mask that

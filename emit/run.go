@@ -40,6 +40,8 @@ type Options struct {
 	// Sizes: who makes the records can say in their first words how long they are, if that is of
 	// use (Run.Sizes).
 	Sizes bool
+	// MeetEach has each block of records that are dropped looked up when it is met first, as where several threads record.
+	MeetEach bool
 }
 
 // Run is the output of one recording.

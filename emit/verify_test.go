@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -268,18 +269,23 @@ func TestWriteError(t *testing.T) {
 	}
 }
 
-// TestDiscard: what is dropped is counted, whether records say how long they are or not, up to a bound too; words that no engine writes are refused.
+// TestDiscard: what is dropped is counted, whether records say how long they are or not, blocks are known ahead or each is looked up, one thread records or several take turns, up to a bound too; words that no
+// engine writes are refused.
 func TestDiscard(t *testing.T) {
-	for _, o := range []Options{{Discard: true}, {Discard: true, Sizes: true}, {Discard: true, Sizes: true, MaxInstructions: 700}} {
-		discard(t, o)
+	for _, o := range []Options{{Discard: true}, {Discard: true, Sizes: true}, {Discard: true, Sizes: true, MeetEach: true}, {Discard: true, Sizes: true, MaxInstructions: 700}} {
+		discard(t, o, 1)
+		discard(t, o, 3)
 	}
 }
 
-func discard(t *testing.T, o Options) {
+func discard(t *testing.T, o Options, threads int) {
 	t.Helper()
 	prog, p, s := dropping(t, o)
 	var want abp.Counts
+	each := make([]abp.Counts, threads+1)
 	for i := range uint64(20) {
+		thread := 1 + int(i)%threads
+		was := want
 		var words []uint64
 		for k := range 50 {
 			b := prog.list[prog.rng.IntN(len(prog.list))]
@@ -292,8 +298,15 @@ func discard(t *testing.T, o Options) {
 				words[at] = uint64(records.Number(uint32(words[at]), b.Words))
 			}
 		}
-		if err := s.ConsumeAt(1, Place{Chunk: i}, Place{Chunk: i + 1}, words, 0, 0); err != nil {
+		if err := s.ConsumeAt(thread, Place{Chunk: i}, Place{Chunk: i + 1}, words, 0, 0); err != nil {
 			t.Fatal(err)
+		}
+		each[thread].Add(want, 1)
+		each[thread].Sub(was)
+		if i == 10 {
+			if err := s.Flush(); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	if o.MaxInstructions == 0 {
@@ -312,6 +325,11 @@ func discard(t *testing.T, o Options) {
 		t.Fatal(err)
 	}
 	got, _ := p.Counts()
+	for n := range each {
+		if n > 0 && o.MaxInstructions == 0 && p.thread(uint32(n)).total() != each[n] {
+			t.Errorf("%+v: thread %d of %d: %+v, want %+v", o, n, threads, p.thread(uint32(n)).total(), each[n])
+		}
+	}
 	switch {
 	case o.MaxInstructions == 0 && got != want:
 		t.Errorf("sizes %t: %+v, want %+v", o.Sizes, got, want)
@@ -326,7 +344,7 @@ func discard(t *testing.T, o Options) {
 // dropping is a program's process whose records are dropped.
 func dropping(t *testing.T, o Options) (*program, *ProcessWriter, Sink) {
 	t.Helper()
-	prog := newProgram(4, 30)
+	prog := newProgram(4, 600) // of which a thread executes a small part in each of its turns
 	run, err := NewRun(o, abp.Run{})
 	if err != nil {
 		t.Fatal(err)
@@ -336,6 +354,44 @@ func dropping(t *testing.T, o Options) (*program, *ProcessWriter, Sink) {
 		t.Fatal(err)
 	}
 	return prog, p, p.SinkOf(0)
+}
+
+// TestDiscardLengths: a record that is longer than its block's, which nothing looks at where blocks are known ahead, is told of when counts are added up; one of a block whose words matter at once.
+func TestDiscardLengths(t *testing.T) {
+	for _, each := range []bool{false, true} {
+		prog, p, s := dropping(t, Options{Discard: true, Sizes: true, MeetEach: each})
+		b := prog.list[0]
+		if b.Words == 0 || p.blocks.convert(b.ID).Dynamic {
+			t.Fatal("the first block has no words, or they matter")
+		}
+		right := prog.record(nil, b)
+		right[0] = uint64(records.Number(b.ID, b.Words))
+		wrong := append(slices.Clone(right), 0)
+		wrong[0] = uint64(records.Number(b.ID, b.Words+1))
+		err := s.ConsumeAt(1, Place{}, Place{Chunk: 1}, right, 0, 0)
+		if err == nil {
+			if err = s.Flush(); err == nil {
+				err = s.ConsumeAt(1, Place{Chunk: 1}, Place{Chunk: 2}, wrong, 0, 0)
+			}
+		}
+		if !each && err != nil {
+			t.Error(err)
+		}
+		if !each {
+			err = s.Flush()
+		}
+		if !errors.Is(err, records.ErrMalformed) {
+			t.Errorf("each %t: %v", each, err)
+		}
+		odd := prog.list[slices.IndexFunc(prog.list, func(b *records.Block) bool { return p.blocks.convert(b.ID).Dynamic })]
+		good := prog.record(nil, odd)
+		good[0] = uint64(records.Number(odd.ID, odd.Words))
+		short := append(slices.Clone(good), uint64(records.Number(odd.ID, odd.Words-1)))
+		short = append(short, good[1:odd.Words]...)
+		if err := s.ConsumeAt(1, Place{Chunk: 2}, Place{Chunk: 3}, short, 0, 0); !errors.Is(err, records.ErrMalformed) {
+			t.Errorf("each %t: a record without a word that matters: %v", each, err)
+		}
+	}
 }
 
 // TestDiscardSettles: what a thread has executed of a block is added up before its count of 31 bits is full.
@@ -358,16 +414,18 @@ func TestDiscardSettles(t *testing.T) {
 		}
 		consume(0)
 		consume(1)
-		if w.met[b.ID].execs, w.walked = unmet-2, unmet-1; sizes {
-			w.met[b.ID].execs, w.quick[b.ID] = 1, unmet-2
+		if w.walked = unmet - 1; sizes {
+			w.quick[b.ID], w.passed = unmet-2, (unmet-2)*(1+uint64(b.Words))
+		} else {
+			w.met[b.ID].execs = unmet - 2
 		}
 		consume(2)
 		if err := s.Flush(); err != nil {
 			t.Fatal(err)
 		}
 		want := uint64(unmet-1) * p.blocks.convert(b.ID).Static.Instructions
-		if got, _ := p.Counts(); !sizes && got.Instructions != want || sizes && got.Instructions != want+p.blocks.convert(b.ID).Static.Instructions {
-			t.Errorf("sizes %t: %d instructions, want about %d", sizes, got.Instructions, want)
+		if got, _ := p.Counts(); got.Instructions != want {
+			t.Errorf("sizes %t: %d instructions, want %d", sizes, got.Instructions, want)
 		}
 	}
 }

@@ -3,6 +3,8 @@ package codecache
 import (
 	"math/bits"
 	"slices"
+
+	"alleria/internal/sys"
 )
 
 // IndexEntry is what is known of an application address in a variant.
@@ -26,7 +28,7 @@ type SharedIndex struct {
 // NewSharedIndex makes the table of entries, of which no two are of the same address and variant.
 func NewSharedIndex(entries []IndexEntry) *SharedIndex {
 	n := bits.Len(uint(len(entries)*3/2)) + 1
-	x := &SharedIndex{entries, make([]uint32, 1<<n), uint(32 - n)}
+	x := &SharedIndex{entries, sys.Words32(1 << n), uint(32 - n)}
 	for i := range entries {
 		at := x.first(entries[i].App, entries[i].Variant)
 		for x.table[at] != 0 {

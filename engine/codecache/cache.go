@@ -197,11 +197,16 @@ func (a *Region) Unmap() {
 // pages up to done so far; it returns up to where now. That the kernel has no
 // large page to give costs speed only, so it is not looked at.
 func (a *Region) enlargePart(done, pos, start int) int {
-	if done == start && pos < start+hugeAfter || done > start && pos+GroupReserve <= done {
+	if !wantsLarge(done, pos, start) {
 		return done
 	}
 	_ = sys.Collapse(a.Mem[done : done+sys.HugePage])
 	return done + sys.HugePage
+}
+
+// wantsLarge tells whether the part from start, written up to pos, with large pages up to done, is to have another.
+func wantsLarge(done, pos, start int) bool {
+	return done == start && pos >= start+hugeAfter || done > start && pos+GroupReserve > done
 }
 
 // Contains tells whether an address of the target lies in the region. None does before it is mapped.

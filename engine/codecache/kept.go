@@ -1,6 +1,10 @@
 package codecache
 
-import "slices"
+import (
+	"slices"
+
+	"alleria/internal/sys"
+)
 
 // Kept is a cache's tables and code as they are kept for other processes. Nothing in it changes.
 type Kept struct {
@@ -51,15 +55,28 @@ func (a *Region) Code() RegionCode {
 func (a *Region) CopyFrom(from RegionCode, huge bool) {
 	a.Next, a.Cold = from.Next, from.Cold
 	if huge {
-		for before := -1; before != a.hugeNext+a.hugeCold; {
-			before = a.hugeNext + a.hugeCold
-			a.Enlarge()
-		}
+		a.hugeNext = a.enlargeAll(a.hugeNext, a.Next, 0)
+		a.hugeCold = a.enlargeAll(a.hugeCold, a.Cold, coldAt(a.Size))
 	}
 	copy(a.Mem[a.Routines.Size:a.Next], from.Hot)
 	copy(a.Mem[coldAt(a.Size):a.Cold], from.Far)
 	a.Blocks.CopyFrom(&from.Blocks)
 	a.veneers = nil
+}
+
+// enlargeAll makes all large pages that code which ends at pos is to have in the part from start, of which those up to done are made. All of them are asked for at once: for each request
+// the kernel has something done on every processor first, which on a busy machine takes milliseconds.
+//
+// Refused: to have a second thread copy some of the code, and make pages for it: no difference was seen.
+func (a *Region) enlargeAll(done, pos, start int) int {
+	was := done
+	for wantsLarge(done, pos, start) {
+		done += sys.HugePage
+	}
+	if done > was {
+		_ = sys.Collapse(a.Mem[was:done])
+	}
+	return done
 }
 
 // Keep takes what is to be kept out of a cache of a process that is gone, whose memory it stays in. Rare exits have nothing of the process's own.

@@ -365,7 +365,7 @@ func TestKeptOfProgramThatMakesCode(t *testing.T) {
 func TestDroppedStarts(t *testing.T) {
 	t.Parallel()
 	want := ""
-	for _, off := range []string{"", "check-facts", "read-alone", "no-sizes", "large-rings"} {
+	for _, off := range []string{"", "check-facts", "read-alone", "names-later", "no-sizes", "meet-each", "large-rings"} {
 		dir := workDir(t)
 		kept, files := keptIn(dir)
 		flags := []string{"--no-aslr", "--fields", "address", "--discard"}

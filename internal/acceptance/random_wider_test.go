@@ -82,7 +82,7 @@ func (c *configurer) switches() []string {
 	var names []string
 	for range 1 + c.wider.IntN(3) {
 		names = append(names, one(c.wider, "no-super", "no-lazy", "no-safe-point", "no-sigreturn", "no-start-sites", "no-short", "short", "no-jumps", "no-detach",
-			"no-spread", "no-memo", "no-huge", "ahead", "no-vector", "no-sizes", "whole-tables"))
+			"no-spread", "no-memo", "no-huge", "ahead", "no-vector", "no-sizes", "meet-each", "whole-tables"))
 	}
 	return []string{"--engine", strings.Join(names, ",")}
 }

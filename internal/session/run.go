@@ -105,6 +105,8 @@ type image struct {
 	entry   funcEntry         // the one that is being told of
 	space   *addressSpace     // nil: nobody asks for it
 	stacks  *stacks.Stacks    // nil: nobody has asked yet
+	took    *plan.Names       // what numbers mean that were taken over; nil: none were
+	opened  *plan.Names       // the same, once its images are opened ahead
 }
 
 // funcEntry is a thread about to execute an address that is watched, with its stack pointer.
@@ -333,6 +335,7 @@ func (ps *process) setMode() {
 // The mark is left out if the thread's last one says the same.
 func (ps *process) Entering(t thread) {
 	im := ps.image
+	ps.openAhead()
 	if im.windows == nil {
 		return
 	}

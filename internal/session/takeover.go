@@ -3,6 +3,7 @@ package session
 import (
 	"crypto/sha256"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -46,6 +47,30 @@ func (r *run) NamesOf(words []byte, high records.Highest) engine.Names {
 	return nil
 }
 
+// openAhead opens the images beside the program's first instructions that its last run had, and reads their sums, for which a library's mapping would wait each time; and it makes the table of the program's own
+// functions, where that is kept: a start has some code that is new, and the first block of it would wait for the table.
+//
+// Refused: to begin with it before the program may run, which then waits longer: both need memory that is not there yet. And tables of libraries, of which most starts need none.
+func (ps *process) openAhead() {
+	im := ps.image
+	if im.took == nil || im.opened == im.took || runtime.GOMAXPROCS(0) == 1 || slices.Contains(ps.opts.Engine, namesLater) {
+		return
+	}
+	im.opened = im.took
+	paths, main := im.took.Paths()
+	ps.background.Go(func() {
+		for _, path := range paths {
+			image, err := ps.cache.Open(path)
+			if err != nil { // whoever maps it finds that out
+				continue
+			}
+			if image.Sum(); path == main {
+				image.TakeKept()
+			}
+		}
+	})
+}
+
 // Names is engine.Planner's.
 func (ps *process) Names() engine.Names {
 	if ps.image == nil {
@@ -64,6 +89,7 @@ func (ps *process) TakeNames(from engine.Names, at uint64) bool {
 		return false
 	}
 	t := ps.image.tables
+	ps.image.took = n
 	if at != 0 {
 		l, _ := t.Symbols.ByAddr(at)
 		return l != nil && t.Take(n, l)

@@ -88,6 +88,14 @@ func TestKeptFunctions(t *testing.T) {
 			if kept.Sum() == 0 || kept.NumFunctions() != len(mustOpen(t, path).Functions()) || kept.made.Load() {
 				t.Errorf("the sum is %x, of %d functions; made: %t", kept.Sum(), kept.NumFunctions(), kept.made.Load())
 			}
+			if kept.TakeKept(); !kept.made.Load() {
+				t.Error("the table is not made of what is kept")
+			}
+			if none := withStore(t, path, &memoryStore{entries: make(map[string][]byte)}, Options{}); !none.made.Load() {
+				if none.TakeKept(); none.made.Load() {
+					t.Error("a table is made where none is kept")
+				}
+			}
 			sameFunctions(t, kept, mustOpen(t, path))
 			if s.loads != 1 || !kept.isKept {
 				t.Errorf("taken %d times from %d entries", s.loads, len(s.entries))

@@ -30,6 +30,13 @@ func (im *Image) Prepare() {
 	}()
 }
 
+// TakeKept makes the table of what an earlier run has left; it does nothing where that has left none.
+func (im *Image) TakeKept() {
+	if im.keptTable() != nil {
+		im.Functions()
+	}
+}
+
 // makeFunctions makes the table, or takes the one of an earlier run.
 func (im *Image) makeFunctions() {
 	defer im.made.Store(true)

@@ -93,6 +93,8 @@ func Ahead(b []byte) {
 // depends on a setting of the machine that is mostly off.
 func Collapse(b []byte) error {
 	// The kernel finds nothing to do where no page was touched yet.
-	atomic.AddUint32((*uint32)(unsafe.Pointer(&b[0])), 0)
+	for at := 0; at < len(b); at += HugePage {
+		atomic.AddUint32((*uint32)(unsafe.Pointer(&b[at])), 0)
+	}
 	return unix.Madvise(b, madvCollapse)
 }

@@ -246,6 +246,13 @@ func TestToldNames(t *testing.T) {
 		}
 		return taken, got
 	}
+	if all, main := NamesOf(words, high).Paths(); !slices.Equal(all, []string{libc.Path}) || main != "" {
+		t.Errorf("paths %q, main %q", all, main)
+	}
+	ofTwo := &Names{told: map[string]*toldImage{"/b": {number: 2, key: config.ImageKey{Path: "/b"}}, "/a": {number: 3, key: config.ImageKey{Path: "/a"}}, "/p": {number: 1, key: config.ImageKey{Path: "/p", Main: true}}}}
+	if all, main := ofTwo.Paths(); !slices.Equal(all, []string{"/p", "/b", "/a"}) || main != "/p" {
+		t.Errorf("paths %q, main %q", all, main)
+	}
 	if taken, got := told(nil); !taken || !slices.Equal(got, append(numbers, high.Func+1)) {
 		t.Errorf("taken over: %t, as numbers %d, not %d", taken, got, numbers)
 	}

@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"encoding/binary"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -102,6 +103,19 @@ func NamesOf(words []byte, high records.Highest) *Names {
 		return nil
 	}
 	return n
+}
+
+// Paths is where the images lie that an earlier run has told of, in the order of their numbers, which is about that in which they were loaded; main is the program's own, empty if it is not among them.
+func (n *Names) Paths() (all []string, main string) {
+	told := slices.Collect(maps.Values(n.told))
+	slices.SortFunc(told, func(x, y *toldImage) int { return cmp.Compare(x.number, y.number) })
+	for _, t := range told {
+		all = append(all, t.key.Path)
+		if t.key.Main {
+			main = t.key.Path
+		}
+	}
+	return all, main
 }
 
 // distinct tells whether no two functions have the same number, and none has none.
