@@ -37,24 +37,16 @@ func (v *Plans) first() *C.struct_plan {
 }
 
 // Run goes on with whole executions from a word on, up to something that is left to the caller or until there are as many keys as are enough, and returns where it
-// stopped. n keys are there; for as many as are enough and MostAccesses more there is room. A key is a line's number plus one.
-func (l *Lines) Run(words []uint64, at int, keys []uint64, n, enough int) (next, have int) {
+// stopped. n keys are there; for as many as are enough and MostAccesses more there is room. A key is a line's number plus one. runs counts executions by block, for as many as Blocks says; nil: they are not counted.
+func (l *Lines) Run(words []uint64, at int, keys []uint64, n, enough int, runs []uint64) (next, have int) {
 	s := C.struct_lines{at: l.at(words, at, l.shift), n: C.uint64_t(n), many: C.uint64_t(enough), most: C.uint64_t(l.most)}
 	if l.sample {
-		C.sample_run(&s, (*C.uint64_t)(unsafe.SliceData(words)), l.first(), (*C.uint64_t)(unsafe.SliceData(l.arena)), (*C.uint64_t)(&keys[0]), l.counters())
+		C.sample_run(&s, (*C.uint64_t)(unsafe.SliceData(words)), l.first(), (*C.uint64_t)(unsafe.SliceData(l.arena)), (*C.uint64_t)(&keys[0]), (*C.uint64_t)(unsafe.SliceData(runs)))
 		l.passed += uint64(s.passed)
 	} else {
-		C.lines_run(&s, (*C.uint64_t)(unsafe.SliceData(words)), l.first(), (*C.uint64_t)(unsafe.SliceData(l.arena)), (*C.uint64_t)(&keys[0]), l.counters())
+		C.lines_run(&s, (*C.uint64_t)(unsafe.SliceData(words)), l.first(), (*C.uint64_t)(unsafe.SliceData(l.arena)), (*C.uint64_t)(&keys[0]), (*C.uint64_t)(unsafe.SliceData(runs)))
 	}
 	return int(s.at.at), int(s.n)
-}
-
-// counters are those of executions, nil if they are not to be counted.
-func (l *Lines) counters() *C.uint64_t {
-	if !l.counts {
-		return nil
-	}
-	return (*C.uint64_t)(unsafe.SliceData(l.runs))
 }
 
 // run goes on with whole executions from a word on, up to something that is left to the caller or until there is no room for events, and returns

@@ -9,8 +9,6 @@ type Lines struct {
 	sample bool
 	most   uint64
 	passed uint64 // accesses of which there is no key
-	counts bool
-	runs   []uint64 // by block: executions that were counted
 }
 
 // NewLines is for lines of 1 << shift bytes; nil: the processor has no lanes.
@@ -24,27 +22,6 @@ func NewLines(shift uint) *Lines {
 // Add makes a block known, all of whose accesses are plain, if it is not too large.
 func (l *Lines) Add(b *abp.Block) {
 	l.add(b, func(a *abp.Access) uint64 { return uint64(a.Size) - 1 })
-	l.runs = append(l.runs, make([]uint64, max(len(l.plans)-len(l.runs), 0))...)
-}
-
-// Count says whether Run counts executions by block: it does not from the start.
-func (l *Lines) Count(on bool) { l.counts = on }
-
-// Ran counts an execution that Run has left to its caller.
-func (l *Lines) Ran(id uint32) {
-	if n := int(id) + 1 - len(l.runs); n > 0 {
-		l.runs = append(l.runs, make([]uint64, n)...)
-	}
-	l.runs[id]++
-}
-
-// Runs calls f for blocks of which executions were counted.
-func (l *Lines) Runs(f func(id uint32, times uint64)) {
-	for id, n := range l.runs {
-		if n > 0 {
-			f(uint32(id), n)
-		}
-	}
 }
 
 // Sample has Run give keys of lines alone whose hash is not more than most.

@@ -34,6 +34,9 @@ const MostAccesses = lanes * mostGroups
 // Has tells whether a block is left to C.
 func (v *Plans) Has(id uint32) bool { return int(id) < len(v.plans) && v.plans[id].words > 0 }
 
+// Blocks is a number that no block reaches which is left to C.
+func (v *Plans) Blocks() int { return len(v.plans) }
+
 // add makes a block known, all of whose accesses are plain, if it is not too large; own is what the loop keeps of each.
 func (v *Plans) add(b *abp.Block, own func(a *abp.Access) uint64) {
 	var p groups

@@ -84,7 +84,7 @@ type distances struct{ all *reuse.Totals }
 
 // counting is a counter and what feeds it.
 type counting struct {
-	stream.Sink
+	stream.Walker
 	c *reuse.Counter
 }
 
@@ -98,16 +98,10 @@ func (a *distances) Thread() stream.Sink {
 }
 
 // Gap is stream.Gapped's.
-func (c *counting) Gap() { c.Sink.(stream.Gapped).Gap() }
+func (c *counting) Gap() { c.Walker.(stream.Gapped).Gap() }
 
 // LeftOut is leaver's.
 func (c *counting) LeftOut(b *abp.Block, times uint64) { c.c.LeftOut(b, times) }
-
-// Walk is walker's.
-func (c *counting) Walk(state *abp.Exec, words []uint64) int { return c.c.Walk(state, words) }
-
-// Walked is walker's.
-func (c *counting) Walked(f func(id uint32, times uint64)) { c.c.Walked(f) }
 
 // Follows is leaver's.
 func (c *counting) Follows() uint64 { return c.c.Follows() }

@@ -15,7 +15,6 @@ import (
 type Process struct {
 	proc    *abp.Process
 	members []*member // immutable
-	bursts  bool      // threads' records are of bursts alone; immutable once there are threads
 
 	mu      sync.Mutex
 	threads map[*Thread]bool // that have not ended; guarded by mu
@@ -45,9 +44,6 @@ func NewProcess(proc *abp.Process, specs []Spec) *Process {
 
 // Thread begins with an application thread, whose ring all analyses read at one place.
 func (p *Process) Thread(number uint32) *Thread { return p.Threads(number, 1)[0] }
-
-// Bursts says that records are of bursts alone. It is said in front of the first thread.
-func (p *Process) Bursts() { p.bursts = true }
 
 // Members is how many analyses there are.
 func (p *Process) Members() int { return len(p.members) }

@@ -33,7 +33,9 @@ const dynamic = 1 << 15
 // Consume takes the words that come next of the thread's ring. opened is when their chunk was begun.
 func (t *Thread) Consume(words []uint64, opened uint64) error {
 	t.state.TSC = max(t.state.TSC, opened)
-	err := t.take(words)
+	t.parts = t.parts[:0]
+	err := t.parse(words)
+	t.p.feed(t)
 	if err != nil {
 		return fmt.Errorf("thread %d: %w", t.number, err)
 	}
@@ -47,9 +49,6 @@ func (t *Thread) Counts() abp.Counts {
 		if n > 0 {
 			c.Add(t.state.Process.Block(uint32(id)).Static, n)
 		}
-	}
-	if w := t.walker(); w != nil {
-		w.Walked(func(id uint32, n uint64) { c.Add(t.state.Process.Block(id).Static, n) })
 	}
 	return c
 }
@@ -88,71 +87,6 @@ type leaver interface {
 	Follows() uint64
 }
 
-// walker is a sink that finds out by itself where executions end of blocks that it knows, and goes over words once so.
-type walker interface {
-	// Walk takes whole executions from the first word on, and returns how many words they are.
-	Walk(state *abp.Exec, words []uint64) int
-	// Walked tells how many there were of which block.
-	Walked(f func(id uint32, times uint64))
-}
-
-// walker is the only sink, if it is one. Between bursts it has to be told of gaps.
-func (t *Thread) walker() walker {
-	if t.p.bursts || len(t.sinks) != 1 {
-		return nil
-	}
-	w, _ := t.sinks[0].(walker)
-	return w
-}
-
-// take takes words apart and hands them on.
-func (t *Thread) take(words []uint64) error {
-	w := t.walker()
-	if w == nil {
-		return t.feed(words)
-	}
-	for len(words) > 0 {
-		if t.gap || t.members[0].failed.Load() != nil {
-			return t.feed(words)
-		}
-		n := 0
-		t.members[0].guard(func() { n = w.Walk(&t.state, words) })
-		if words = words[n:]; len(words) == 0 {
-			return nil
-		}
-		n, err := t.one(words)
-		if err != nil {
-			return err
-		}
-		words = words[n:]
-	}
-	return nil
-}
-
-// one takes the mark or the execution that words begin with, and returns how many words it has.
-func (t *Thread) one(words []uint64) (n int, err error) {
-	id := words[0]
-	if id>>32 != 0 {
-		t.parts = t.parts[:0]
-		n, err = t.mark(words)
-		t.p.feed(t)
-		return n, err
-	}
-	n = len(words)
-	if id < uint64(len(t.shapes)) && t.shapes[id] != 0 || t.meet(uint32(id)) {
-		n = min(int(t.shapes[id]&^dynamic), n)
-	}
-	return n, t.feed(words[:n])
-}
-
-// feed takes words apart and brings them to all sinks.
-func (t *Thread) feed(words []uint64) error {
-	t.parts = t.parts[:0]
-	err := t.parse(words)
-	t.p.feed(t)
-	return err
-}
-
 // parse takes words apart. What came in front of an error is right.
 func (t *Thread) parse(words []uint64) error {
 	for at := 0; at < len(words); {
@@ -181,12 +115,15 @@ func (t *Thread) walk(words []uint64, at int) int {
 		return at
 	}
 	w, ok := t.sinks[0].(stream.Walker)
-	if !ok || !w.Walks() {
+	if !ok {
 		return at
 	}
-	t.part(part{words: words[at:at]}) // with what is known of what comes
+	t.part(part{words: words[at:at]}) // with what is known of what comes, by which it goes whether it walks
 	t.p.feed(t)
 	t.parts = t.parts[:0]
+	if !w.Walks() {
+		return at
+	}
 	t.walked.At = at
 	t.members[0].guard(func() { w.Walk(&t.state, words, &t.walked) })
 	return t.walked.At
@@ -259,8 +196,7 @@ func (t *Thread) meet(id uint32) bool {
 
 // dynamic counts what an execution counts for by its words.
 func (t *Thread) dynamic(id uint32, words []uint64) {
-	b := t.state.Process.Block(id)
-	b.DynamicCounts(words, len(b.Ins), func(_ int, c abp.Counts) { t.walked.Counts.Add(c, 1) })
+	t.walked.Dynamic(t.state.Process.Block(id), words)
 }
 
 // mark takes a mark at the start of words, with the execution that belongs to it, and returns how many words that are.

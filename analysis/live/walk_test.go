@@ -8,33 +8,52 @@ import (
 
 	"alleria/abp"
 	"alleria/abp/abptest"
+	"alleria/analysis/lanes"
+	"alleria/analysis/stream"
 )
 
 // TestWalk: an analysis that finds out by itself where executions end has what it has of executions that were looked for before, and counts as many, with marks and executions that are cut
-// among them, and accesses in two lines.
+// among them, accesses in two lines and such as words count, and in bursts, whose first halves do not count.
 func TestWalk(t *testing.T) {
-	for _, text := range []string{"reuse", "reuse(sample=64)"} {
+	for i, text := range []string{"reuse", "reuse(sample=64)", "reuse", "reuse(sample=64)"} {
+		bursts := i > 1
 		rng := rand.New(rand.NewPCG(7, 8))
 		blocks, err := abptest.Random(rng, 80, abptest.Shape{Instructions: func() int { return 1 + rng.IntN(7) }, Size: func() uint32 { return 1 << rng.IntN(5) },
 			Offset: func() int64 { return int64(0x600000 + rng.IntN(1<<16)) }})
 		if err != nil {
 			t.Fatal(err)
 		}
+		for _, b := range blocks[1:] { // some count for what their words say
+			if b.ID%5 > 0 || b.Words < 2 || len(b.Accesses) == 0 {
+				continue
+			}
+			a := &b.Accesses[0]
+			if a.Kind, a.Lanes, a.Word, a.AuxWord = abp.AccessMasked, 8, 0, 1; b.Prepare() != nil || !b.Dynamic {
+				t.Fatalf("block %d has nothing like it", b.ID)
+			}
+		}
 		specs, err := Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		one, two := NewProcess(abp.Growing(abp.Header{}, blocks), specs), NewProcess(abp.Growing(abp.Header{}, blocks), specs)
-		two.Bursts() // whose sinks are brought executions
+		others, err := Parse(text + ",strides") // of several none goes over the words by itself
+		if err != nil {
+			t.Fatal(err)
+		}
+		one, two := NewProcess(abp.Growing(abp.Header{}, blocks), specs), NewProcess(abp.Growing(abp.Header{}, blocks), others)
 		threads := []*Thread{one.Thread(1), two.Thread(1)}
-		if threads[0].walker() == nil || threads[1].walker() != nil {
-			t.Fatal("both are brought executions, or none is")
+		if w, ok := threads[0].sinks[0].(stream.Walker); !ok || w.Walks() != (lanes.NewLines(6) != nil) {
+			t.Fatal("it does not go over the words by itself")
 		}
 		for range 300 {
 			var words []uint64
 			for range rng.IntN(60) {
 				b := blocks[1+rng.IntN(len(blocks)-1)]
 				switch rng.IntN(30) {
+				case 2:
+					if bursts {
+						words = append(words, abp.Mark(abp.MarkGap, 0))
+					}
 				case 0:
 					words = append(words, abp.Mark(abp.MarkWindows, 1), 1)
 				case 1:

@@ -137,12 +137,6 @@ func (c *Counter) found() (hist []float64, cold float64) {
 	return c.sample.hist, c.sample.cold
 }
 
-// Walk takes whole executions from the first word on as far as their blocks are known, and returns how many words these are. It counts them by block, for Walked.
-func (c *Counter) Walk(state *abp.Exec, words []uint64) int { return c.lines.Walk(state, words) }
-
-// Walked tells of executions that Walk has taken.
-func (c *Counter) Walked(f func(id uint32, times uint64)) { c.lines.Walked(f) }
-
 // Follows is up to which hash of its number a line is followed.
 func (c *Counter) Follows() uint64 { return c.threshold }
 

@@ -33,38 +33,29 @@ func newLines(p *abp.Process, shift uint, many int, full func(keys []uint64)) *L
 	return l
 }
 
-// Walk takes whole executions from the first word on as far as it knows their blocks, and returns how many words these are. Where they end nobody needs to have looked. It counts them, for Walked; what
-// is to be counted by its words is left out.
-func (l *Lines) Walk(state *abp.Exec, words []uint64) int {
-	if l.vector == nil {
-		return 0
-	}
-	l.vector.Count(true)
-	defer l.vector.Count(false)
-	for i := 0; ; {
-		if i = l.vectors(words, i); i == len(words) {
-			return i
-		}
-		id, a := words[i], l.accesses
-		if id >= uint64(len(a.plans)) || a.plans[id].words == 0 || a.plans[id].words > len(words)-i || a.proc.Block(uint32(id)).Dynamic {
-			return i
-		}
-		p := &a.plans[id]
-		exec := words[i : i+p.words]
-		if p.plain {
-			l.whole(p, exec)
-		} else {
-			a.Stretch(state, exec)
-		}
-		l.vector.Ran(uint32(id))
-		i += p.words
-	}
-}
+// Walks tells whether Walk may be called.
+func (l *Lines) Walks() bool { return l.vector != nil }
 
-// Walked tells of which blocks Walk has taken executions.
-func (l *Lines) Walked(f func(id uint32, times uint64)) {
-	if l.vector != nil {
-		l.vector.Runs(f)
+// Walk is Walker's.
+func (l *Lines) Walk(state *abp.Exec, words []uint64, w *Walked) {
+	for {
+		for w.reach(l.vector.Blocks()); ; l.hand() {
+			if w.At, l.n = l.vector.Run(words, w.At, l.keys, l.n, l.many, w.Execs); l.n < l.many {
+				break
+			}
+		}
+		if w.At == len(words) || words[w.At]>>32 != 0 {
+			return
+		}
+		b := l.accesses.proc.Block(uint32(words[w.At]))
+		if b == nil || b.Words >= len(words)-w.At {
+			return
+		}
+		exec := words[w.At:][:1+b.Words]
+		l.Stretch(state, exec)
+		w.Took(b.ID)
+		w.Dynamic(b, exec[1:])
+		w.At += len(exec)
 	}
 }
 
@@ -132,7 +123,7 @@ func (l *Lines) Stretch(state *abp.Exec, words []uint64) {
 // vectors takes whole executions eight accesses at a time, as far as it knows them, and returns where it stopped.
 func (l *Lines) vectors(words []uint64, at int) int {
 	for {
-		at, l.n = l.vector.Run(words, at, l.keys, l.n, l.many)
+		at, l.n = l.vector.Run(words, at, l.keys, l.n, l.many, nil)
 		if l.n < l.many {
 			return at
 		}

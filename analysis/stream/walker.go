@@ -20,8 +20,20 @@ type Walked struct {
 
 // Took counts an execution.
 func (w *Walked) Took(id uint32) {
-	if n := int(id) + 1 - len(w.Execs); n > 0 {
+	w.reach(int(id) + 1)
+	w.Execs[id]++
+}
+
+// reach makes room for executions of blocks below a number.
+func (w *Walked) reach(blocks int) {
+	if n := blocks - len(w.Execs); n > 0 {
 		w.Execs = append(w.Execs, make([]uint64, n+len(w.Execs)/2)...)
 	}
-	w.Execs[id]++
+}
+
+// Dynamic counts what an execution of a block counts for by its words, if it does.
+func (w *Walked) Dynamic(b *abp.Block, words []uint64) {
+	if b.Dynamic {
+		b.DynamicCounts(words, len(b.Ins), func(_ int, c abp.Counts) { w.Counts.Add(c, 1) })
+	}
 }

@@ -5,7 +5,7 @@ import "alleria/abp"
 // Warm returns a Sink for executions of which only bursts were recorded: it brings everything to a sink, of which the first half of each burst does not
 // count. What a burst begins with was used lately by what is not recorded, mostly, so that it would be told as missing.
 // How long a burst will be is not known when it begins: half of the one before is taken. All of the first one counts.
-func Warm(sink Counted) Sink { return &warm{sink: sink} }
+func Warm(sink Counted) Walker { return &warm{sink: sink} }
 
 // warm is what Warm returns.
 type warm struct {
@@ -52,6 +52,19 @@ func (w *warm) Stretch(state *abp.Exec, words []uint64) {
 		w.sink.Stretch(state, words[at:])
 	}
 	w.seen += len(words)
+}
+
+// Walks is Walker's: not in the half of a burst that does not count, whose end is to be found.
+func (w *warm) Walks() bool {
+	s, ok := w.sink.(Walker)
+	return ok && s.Walks() && !w.cold
+}
+
+// Walk is Walker's.
+func (w *warm) Walk(state *abp.Exec, words []uint64, walked *Walked) {
+	at := walked.At
+	defer func() { w.seen += walked.At - at }()
+	w.sink.(Walker).Walk(state, words, walked)
 }
 
 // Single is Sink's.

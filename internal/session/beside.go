@@ -86,9 +86,6 @@ func (ps *process) newBeside(w *emit.ProcessWriter, h abp.Header) *beside {
 	}
 	b := &beside{writer: w, process: live.NewProcess(abp.Growing(h, w.Tables()), specs), threads: map[thread][]*besideThread{},
 		bursts: ps.samples(), kept: ps.opts.Stage == StageProduce, written: ps.opts.KeepRecords, lines: ps.opts.sampledLines(ps.samples()) > 0}
-	if b.bursts {
-		b.process.Bursts()
-	}
 	b.readers = min(ps.readers(), b.process.Members())
 	return b
 }
