@@ -7,10 +7,9 @@ import (
 	"alleria/internal/sys"
 )
 
-// doorCache is a cache of one region, in which blocks are put by hand.
-func doorCache(t *testing.T) *Cache {
+// regionOf is a region of so many bytes.
+func regionOf(t *testing.T, size int) *Region {
 	t.Helper()
-	const size = 4 << 20
 	f, err := sys.Memfd("alleria-test", size)
 	if err != nil {
 		t.Fatal(err)
@@ -21,9 +20,15 @@ func doorCache(t *testing.T) *Cache {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { sys.UnmapAligned(r.Mem) })
+	return r
+}
+
+// doorCache is a cache of one region, in which blocks are put by hand.
+func doorCache(t *testing.T) *Cache {
+	t.Helper()
 	c := new(Cache)
 	c.Init(false, func() { t.Error("the region is full") })
-	c.Regions = []*Region{r}
+	c.Regions = []*Region{regionOf(t, 4<<20)}
 	return c
 }
 
