@@ -10,7 +10,7 @@ import (
 // regionOf is a region of so many bytes.
 func regionOf(t *testing.T, size int) *Region {
 	t.Helper()
-	f, err := sys.Memfd("alleria-test", size)
+	f, err := sys.Memfd("alleria-test", int64(size))
 	if err != nil {
 		t.Fatal(err)
 	}
