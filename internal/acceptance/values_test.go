@@ -79,10 +79,7 @@ func valuesAt(t *testing.T, dump []byte) (loads, stores map[uint64][]uint64) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, err := strconv.ParseUint(f[4], 0, 64)
-		if b, e := hex.DecodeString(f[4]); err != nil && e == nil && len(b) == 16 {
-			v, err = binary.LittleEndian.Uint64(b), nil
-		}
+		v, err := valueOf(f[4])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,6 +90,20 @@ func valuesAt(t *testing.T, dump []byte) (loads, stores map[uint64][]uint64) {
 		into[at+place] = append(into[at+place], v)
 	}
 	return loads, stores
+}
+
+// valueOf reads a value of a dump: a number with its 0x, or the bytes of a vector in
+// the order of memory, of which it returns the first eight. Bytes are told by their
+// number, not by a parser that fails: 0b10… is a binary number as well.
+func valueOf(s string) (uint64, error) {
+	if len(s) != 2*16 {
+		return strconv.ParseUint(s, 0, 64)
+	}
+	b, err := hex.DecodeString(s)
+	if err != nil {
+		return 0, err
+	}
+	return binary.LittleEndian.Uint64(b), nil
 }
 
 // permutation checks that the values are the n numbers from first on, each once.
