@@ -163,6 +163,7 @@ func (c *Pages) PutBack(page uint64) bool {
 		case !all && (b.Is(codecache.InPieces) || !same(b.App, b.App+uint64(b.AppSize))):
 			c.cache.Kill(b)
 		case c.asideIn(b):
+		case b.Compared == 0 && c.changesIn(b): // the other page may be written: it is put back when that is guarded
 		default:
 			c.cache.Return(b)
 		}

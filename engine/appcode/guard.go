@@ -209,10 +209,16 @@ func (c *Pages) Guard(s Stretch, now time.Duration) {
 			c.reread(page)
 		}
 	}
+	// A block may lie in two pages of the stretch: it is put back when both have been compared.
 	for page := s.Start; page < s.End; page += PageSize {
 		if g := c.guards.pages[page]; g != nil {
 			c.takeOut(page, true)
-			c.putPlainBack(page, g)
+			c.killChanged(page, g)
+		}
+	}
+	for page := s.Start; page < s.End; page += PageSize {
+		if c.guards.pages[page] != nil {
+			c.putPlainBack(page)
 		}
 	}
 }
@@ -294,8 +300,8 @@ func (c *Pages) changesIn(b *codecache.Block) bool {
 	return c.Changing(b.App) || c.Changing(b.App+uint64(b.AppSize)-1)
 }
 
-// putPlainBack puts the plain blocks of a page that has just been guarded back into use, if their code is what it was. Those of a creator's, say, of which that is not known, are forgotten.
-func (c *Pages) putPlainBack(page uint64, g *guard) {
+// killChanged forgets the plain blocks of a page that has just been guarded, and are out of use, whose code there is not what it was. Those of a creator's, say, of which that is not known, are forgotten.
+func (c *Pages) killChanged(page uint64, g *guard) {
 	was := g.was
 	g.was = nil
 	var now *[PageSize]byte
@@ -304,14 +310,21 @@ func (c *Pages) putPlainBack(page uint64, g *guard) {
 	}
 	blocks, _ := c.cache.ListedIn(page)
 	for _, b := range blocks {
-		if b.Compared > 0 || !b.Is(codecache.Idle) || c.asideIn(b) {
+		if b.Compared > 0 || !b.Is(codecache.Idle) {
 			continue
 		}
 		lo, hi := max(b.App, page)-page, min(b.App+uint64(b.AppSize), page+PageSize)-page
-		switch {
-		case now == nil || !bytes.Equal(was[lo:hi], now[lo:hi]):
+		if now == nil || !bytes.Equal(was[lo:hi], now[lo:hi]) {
 			c.cache.Kill(b)
-		case !c.changesIn(b):
+		}
+	}
+}
+
+// putPlainBack puts the plain blocks of a page back into use whose code is what it was, in the other page as well that they may lie in.
+func (c *Pages) putPlainBack(page uint64) {
+	blocks, _ := c.cache.ListedIn(page)
+	for _, b := range blocks {
+		if b.Compared == 0 && b.Is(codecache.Idle) && !c.asideIn(b) && !c.changesIn(b) {
 			c.cache.Return(b)
 		}
 	}
