@@ -47,6 +47,8 @@ type Client interface {
 	Exited(pid int, end End)
 	// CallSites is where the native code of a process makes the system calls of package asking, as far as that is known from what is mapped there now. It may be asked often.
 	CallSites(pid int) []CallSite
+	// FollowedSites is those of ptrace and clone, and maybe others, that a process may come to which is followed and not traced.
+	FollowedSites(pid int) []CallSite
 	// LibrarySites is those of its C library, or of a small static program, which take a moment to be found.
 	LibrarySites(pid int) []CallSite
 	// Poll is called now and then; it may change modes.

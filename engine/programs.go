@@ -27,11 +27,11 @@ func (s start) of(pid int) uint64 {
 	return s.stack
 }
 
-// Started is the name that a process was executed by and its words: for Client.Executed. An error: they have to be asked for elsewhere (sys.Started).
-func (tr *Tracer) Started(pid int) (name string, words []string, err error) {
-	name, words, stack, err := sys.Started(pid)
-	tr.start = start{pid, stack}
-	return name, words, err
+// Started is what the program of a process was started with: for Client.Executed. An error: it has to be asked for elsewhere (sys.Started).
+func (tr *Tracer) Started(pid int) (sys.Start, error) {
+	s, err := sys.Started(pid)
+	tr.start = start{pid, s.Stack}
+	return s, err
 }
 
 // exec handles a thread that executed another program.
@@ -200,7 +200,7 @@ func (h followHost) Attached(tid int, then func() error) error {
 }
 
 // CallSites is where a process makes calls that have to be known of, and Memory opens its memory.
-func (h followHost) CallSites(pid int) []asking.Site         { return h.tr.client.CallSites(pid) }
+func (h followHost) CallSites(pid int) []asking.Site         { return h.tr.client.FollowedSites(pid) }
 func (h followHost) Memory(pid int) (followed.Memory, error) { return mapping.Open(pid) }
 
 // Executed decides about a program that a process has executed.

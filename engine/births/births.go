@@ -23,6 +23,8 @@ import (
 const (
 	// orphanAfter is when it is looked at first whether the creator has ended: most events come sooner.
 	orphanAfter = 2 * time.Millisecond
+	// unseenAfter is when a child that was told of, and has not stopped, is looked at: on a busy machine it waits for a processor for as long as it takes others to compile something.
+	unseenAfter = 20 * time.Millisecond
 	// strayAfter is how long a creator's event is awaited that is none of ours any more: the child has
 	// been inherited by then. A report that was under way has come.
 	strayAfter = 100 * time.Millisecond
@@ -192,7 +194,7 @@ func (r *Children[T]) Missed(now time.Time) map[int]Child[T] {
 				missed = make(map[int]Child[T])
 			}
 			missed[id] = r.Take(id)
-		case !c.looked && waited >= orphanAfter:
+		case !c.looked && waited >= unseenAfter:
 			c.looked, c.gone, c.since = true, !r.system.Traced(id), now
 			r.children[id] = c
 		}

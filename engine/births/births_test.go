@@ -82,20 +82,20 @@ func TestEndedUnseen(t *testing.T) {
 	}
 
 	r := New[string](&system{untraced: []int{child}})
-	if s := r.Tell(child, fork, "early", at(0)); s != Comes || r.Missed(at(orphanAfter)) != nil || r.Missed(at(orphanAfter+strayAfter-1)) != nil {
+	if s := r.Tell(child, fork, "early", at(0)); s != Comes || r.Missed(at(unseenAfter)) != nil || r.Missed(at(unseenAfter+strayAfter-1)) != nil {
 		t.Errorf("an end that is being reported: state %d, want Comes; empty: %t", s, r.Empty())
 	}
 	if c := r.End(killed, at(1)); c.Event != fork || c.Told != "early" || !r.Empty() {
 		t.Errorf("its end: %+v, empty: %t", c, r.Empty())
 	}
 	r.Tell(child, fork, "never", at(0))
-	r.Missed(at(orphanAfter))
-	if m := r.Missed(at(orphanAfter + strayAfter)); m[child].Told != "never" || !r.Empty() {
+	r.Missed(at(unseenAfter))
+	if m := r.Missed(at(unseenAfter + strayAfter)); m[child].Told != "never" || !r.Empty() {
 		t.Errorf("missed: %+v, empty: %t", m, r.Empty())
 	}
 	r = New[string](&system{})
 	r.Tell(child, fork, "slow", at(0))
-	r.Missed(at(orphanAfter))
+	r.Missed(at(unseenAfter))
 	r.system.(*system).untraced = []int{child} // it is asked once
 	r.Missed(at(time.Minute))
 	if m := r.Missed(at(time.Hour)); m != nil || !r.Told(child) {

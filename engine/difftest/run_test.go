@@ -74,6 +74,7 @@ func (a alone) Traced(*engine.Process) engine.Handler      { return a.recorder }
 func (alone) Untraced(int, error)                          {}
 func (alone) Orphaned(int, int) engine.Fate                { return engine.Detach }
 func (alone) CallSites(int) []engine.CallSite              { return nil }
+func (alone) FollowedSites(int) []engine.CallSite          { return nil }
 func (alone) LibrarySites(int) []engine.CallSite           { return nil }
 func (alone) Exited(int, engine.End)                       {}
 func (alone) Poll()                                        {}

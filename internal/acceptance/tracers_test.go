@@ -54,6 +54,7 @@ os.waitpid(p, 0)
 func TestTracersGetTheirChildren(t *testing.T) {
 	t.Parallel()
 	ways := treeModes(t)
+	ways["followed, every program looked at"] = append([]string{"--engine", "all-sites,ask-executables"}, ways["followed"]...)
 	for name, flags := range ways {
 		ways[name] = append(append([]string{alleria(), "-q", "record"}, flags...), "--")
 	}

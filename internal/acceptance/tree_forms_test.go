@@ -93,6 +93,9 @@ func TestTreeForms(t *testing.T) {
 			modes["translated"], modes["counted"], modes["recorded"] = []string{"--only", "translate"}, []string{"--only", "count", "-o", profileDir}, []string{"-o", profileDir}
 			modes["followed, with reports handed over"] = append([]string{"--engine", "no-own-wait"}, modes["followed"]...)
 			modes["followed, stopped at their ends"] = append([]string{"--engine", "stop-at-ends,stop-signals"}, modes["followed"]...)
+			for _, name := range []string{"followed", "recorded"} {
+				modes[name+", every program looked at"] = append([]string{"--engine", "all-sites,ask-executables"}, modes[name]...)
+			}
 			for name, flags := range modes {
 				t.Run(name, func(t *testing.T) {
 					t.Parallel()

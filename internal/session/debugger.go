@@ -49,6 +49,17 @@ func (r *run) CallSites(pid int) []engine.CallSite {
 	return r.debuggers.asks.Sites(pid)
 }
 
+// FollowedSites is engine.Client's.
+func (r *run) FollowedSites(pid int) []engine.CallSite {
+	switch {
+	case r.opts.Unpatched:
+		return nil
+	case slices.Contains(r.opts.Engine, allSites):
+		return r.debuggers.asks.Sites(pid)
+	}
+	return r.debuggers.asks.Followed(pid)
+}
+
 // LibrarySites is engine.Client's.
 func (r *run) LibrarySites(pid int) []engine.CallSite {
 	if r.opts.Unpatched {

@@ -40,10 +40,7 @@ type fakeRun struct {
 func (f *fakeRun) DetachAll() { f.goes = true }
 
 // Started is engine.Tracer's.
-func (f *fakeRun) Started(pid int) (name string, words []string, err error) {
-	name, words, _, err = sys.Started(pid)
-	return name, words, err
-}
+func (f *fakeRun) Started(pid int) (sys.Start, error) { return sys.Started(pid) }
 
 // fakeProcess is a program image. Its counters count down as those of code do; it makes no use of toggles, as with
 // --engine no-toggle.

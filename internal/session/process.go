@@ -10,6 +10,7 @@ import (
 	"alleria/abp"
 	"alleria/config"
 	"alleria/engine"
+	"alleria/internal/session/executables"
 	"alleria/internal/sys"
 	"alleria/window"
 )
@@ -49,16 +50,19 @@ type process struct {
 
 // describe reads what the process executes now. What cannot be read stays empty.
 func (ps *process) describe() {
-	ps.path = ps.exe(ps.pid)
 	ps.also = nil
-	name, argv, err := ps.tracer.Started(ps.pid)
+	start, err := ps.tracer.Started(ps.pid)
+	var program executables.Program
+	ps.path, program = ps.files.Of(ps.pid, &start, ps.exe)
+	ps.debuggers.asks.Executes(ps.pid, program)
 	if err != nil { // a program of 32 bits, say, or one whose memory may not be read
-		name, err = sys.ExecName(ps.pid)
-		argv = commandLine(ps.pid)
+		start.Name, err = sys.ExecName(ps.pid)
+		start.Words = commandLine(ps.pid)
 	}
-	if ps.argv = argv; err != nil {
+	if ps.argv = start.Words; err != nil {
 		return
 	}
+	name := start.Name
 	if !filepath.IsAbs(name) {
 		wd, _ := os.Readlink(fmt.Sprintf("/proc/%d/cwd", ps.pid))
 		name = filepath.Join(wd, name)

@@ -156,8 +156,19 @@ func (r *run) tscFrequency() uint64 {
 
 // newRun makes a run of which nothing is prepared yet.
 func newRun(opts *Options, m machine) *run {
+	m.files.Ask = asksExecutables(opts)
 	return &run{opts: opts, byPID: make(map[int]*process), shared: shared{names: newFunctionNames()},
 		cache: symbols.NewCache(namesFrom(opts)), machine: m}
+}
+
+// asksExecutables tells whether each process is to be asked for the file that it executes: also where another root than ours has the same file at the same name, which a configuration may tell apart.
+func asksExecutables(o *Options) bool {
+	if slices.Contains(o.Engine, askExecutables) {
+		return true
+	}
+	return o.Config != nil && slices.ContainsFunc(o.Config.Windows, func(w *config.Window) bool {
+		return w.Profile != nil && slices.ContainsFunc(w.Profile.Processes, func(p *config.Process) bool { return p.Path != "" })
+	})
 }
 
 // chunk is the size of a ring's chunk: a power of two.

@@ -16,6 +16,7 @@ import (
 	"alleria/engine"
 	"alleria/engine/x86"
 	"alleria/internal/records"
+	"alleria/internal/session/executables"
 	"alleria/internal/session/plan"
 	"alleria/internal/session/stacks"
 	"alleria/internal/symbols"
@@ -30,7 +31,7 @@ type run struct {
 	opts   *Options
 	tracer interface { // *engine.Tracer
 		DetachAll()
-		Started(pid int) (name string, words []string, err error)
+		Started(pid int) (sys.Start, error)
 	}
 	cache *symbols.Cache
 	// background is what is done while the target runs, and used at the end.
@@ -63,6 +64,7 @@ type machine struct {
 	cpuid      func() []sys.CPUIDLeaf // what the processor says of itself
 	systemDirs func() []string        // where the system keeps its libraries
 	exe        func(pid int) string   // what a process executes, "" if that cannot be read
+	files      executables.Files      // that were executed, for those that exe need not be asked for
 	maps       func(pid int) ([]byte, error)
 	clock      sys.Clock // started with the run
 	processors func() topology.Machine

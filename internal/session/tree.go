@@ -30,6 +30,7 @@ const mostKilled = 16
 // born is Born for a parent that may have ended.
 func (r *run) born(parent *process, pid int) engine.Fate {
 	ps := r.newProcess(pid, parent)
+	r.debuggers.asks.Created(pid, parent.pid)
 	// Until it executes something it is what its parent is.
 	ps.path, ps.also, ps.argv = ps.parent.path, ps.parent.also, ps.parent.argv
 	if r.opts.Unpatched && r.debuggers.is(ps.path) {
@@ -45,7 +46,6 @@ func (r *run) born(parent *process, pid int) engine.Fate {
 
 // Executed is engine.Client's.
 func (r *run) Executed(pid int) engine.Fate {
-	r.debuggers.asks.Forget(pid)
 	ps := r.byPID[pid]
 	if ps == nil { // the user's own
 		ps = r.newProcess(pid, nil)

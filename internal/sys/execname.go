@@ -9,6 +9,7 @@ import (
 )
 
 const (
+	atHeaders  = 3    // AT_PHDR: where the program headers are
 	atExecFn   = 31   // AT_EXECFN: where the name is that execve was given
 	mostExecFn = 4096 // PATH_MAX, with the zero at its end
 )
@@ -54,81 +55,107 @@ const (
 	userCode   = 0x33 // the segment of 64-bit code
 )
 
-// Started is the name that a process was executed by and its words, of one that stands in front of its program's first instruction and is traced by the calling thread. Both lie on its stack,
-// which is two questions to the kernel, where ExecName and the file of its words take eleven. An error: they have to be asked for there. stack is where that begins (StackStart),
-// 0 for a program of 32 bits.
-func Started(pid int) (name string, words []string, stack uint64, err error) {
+// Start is what a program was started with, as the kernel has left it on its stack.
+type Start struct {
+	Name    string   // that it was executed by, as execve was given it
+	Words   []string // its arguments, the first of which is its own name for itself
+	Loader  []string // what its environment tells the dynamic linker: each variable that begins with LD_
+	Headers uint64   // where its program headers lie in memory; 0: the kernel has not said
+	Stack   uint64   // where the stack begins (StackStart); 0 for a program of 32 bits
+}
+
+// Started is what a process was started with that stands in front of its program's first instruction and is traced by the calling thread. All of it lies on its stack,
+// which is two questions to the kernel, where ExecName and the file of its words take eleven. An error: they have to be asked for there; Stack is known then, too.
+func Started(pid int) (Start, error) {
 	var r Regs
 	if err := GetRegs(pid, &r); err != nil {
-		return "", nil, 0, err
+		return Start{}, err
 	}
 	if r.Cs != userCode {
-		return "", nil, 0, errStart
+		return Start{}, errStart
 	}
 	var few [mostStarts]byte
-	name, words, whole, err := readStart(pid, r.Rsp, few[:])
+	s, whole, err := readStart(pid, r.Rsp, few[:])
 	if errors.Is(err, errStart) && !whole {
-		name, words, _, err = readStart(pid, r.Rsp, make([]byte, allStarts))
+		s, _, err = readStart(pid, r.Rsp, make([]byte, allStarts))
 	}
-	return name, words, r.Rsp, err
+	s.Stack = r.Rsp
+	return s, err
 }
 
 // readStart reads a stack into b, and tells whether that is all of it.
-func readStart(pid int, sp uint64, b []byte) (name string, words []string, whole bool, err error) {
+func readStart(pid int, sp uint64, b []byte) (s Start, whole bool, err error) {
 	n, err := readvShort(pid, sp, b)
 	if err != nil {
-		return "", nil, false, fmt.Errorf("stack of process %d: %w", pid, err)
+		return s, false, fmt.Errorf("stack of process %d: %w", pid, err)
 	}
 	whole = n < len(b)
-	name, words, ok := parseStart(b[:n], sp)
+	s, ok := parseStart(b[:n], sp)
 	if !ok {
 		err = errStart
 	}
-	return name, words, whole, err
+	return s, whole, err
+}
+
+// starting is a stack that is taken apart, which begins at an address.
+type starting struct {
+	stack []byte
+	at    uint64
+	next  uint64 // offset of the next word
+	ok    bool   // all was there up to now
+}
+
+// take is the next word.
+func (t *starting) take() (word uint64) {
+	if t.ok = t.ok && t.next+8 <= uint64(len(t.stack)); t.ok {
+		word = binary.LittleEndian.Uint64(t.stack[t.next:])
+		t.next += 8
+	}
+	return word
+}
+
+// bytes is what lies at an address, up to a zero.
+func (t *starting) bytes(addr uint64) []byte {
+	if addr >= t.at && addr-t.at < uint64(len(t.stack)) {
+		b := t.stack[addr-t.at:]
+		if n := bytes.IndexByte(b, 0); n >= 0 {
+			return b[:n]
+		}
+	}
+	t.ok = false
+	return nil
 }
 
 // parseStart takes apart what lies on a stack from at on: a number of words and where each is, the environment likewise up to a zero, what the kernel tells in pairs up to
 // one, and behind that the texts.
-func parseStart(stack []byte, at uint64) (name string, words []string, ok bool) {
-	next := uint64(0)
-	take := func() (word uint64) {
-		if ok = next+8 <= uint64(len(stack)); ok {
-			word = binary.LittleEndian.Uint64(stack[next:])
-			next += 8
-		}
-		return word
-	}
-	text := func(addr uint64) (s string) {
-		ok = false
-		if addr >= at && addr-at < uint64(len(stack)) {
-			b := stack[addr-at:]
-			if n := bytes.IndexByte(b, 0); n >= 0 {
-				s, ok = string(b[:n]), true
-			}
-		}
-		return s
-	}
-	for n := take(); n > 0 && ok; n-- {
-		if word := take(); ok {
-			words = append(words, text(word))
+func parseStart(stack []byte, at uint64) (s Start, ok bool) {
+	t := starting{stack: stack, at: at, ok: true}
+	for n := t.take(); n > 0 && t.ok; n-- {
+		if word := t.take(); t.ok {
+			s.Words = append(s.Words, string(t.bytes(word)))
 		}
 	}
-	if !ok || take() != 0 || !ok {
-		return "", nil, false
+	if t.take() != 0 || !t.ok {
+		return Start{}, false
 	}
-	for take() != 0 { // the environment
+	for word := t.take(); word != 0; word = t.take() {
+		if b := t.bytes(word); bytes.HasPrefix(b, []byte("LD_")) {
+			s.Loader = append(s.Loader, string(b))
+		}
 	}
-	for ok {
-		switch key, value := take(), take(); key {
+	for t.ok {
+		switch key, value := t.take(), t.take(); key {
 		case 0:
-			return "", nil, false
+			return Start{}, false
+		case atHeaders:
+			s.Headers = value
 		case atExecFn:
-			if name = text(value); ok {
-				return name, words, true
+			if s.Name = string(t.bytes(value)); t.ok {
+				return s, true
 			}
 		}
 	}
-	return "", nil, false
+	return Start{}, false
 }
 
 // stringAt reads a text up to its zero from a process's memory.

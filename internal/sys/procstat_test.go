@@ -150,15 +150,20 @@ func TestStarted(t *testing.T) {
 		given, want []string
 		environment int
 		beyond      bool
+		loader      []string
 	}{
 		{path: cat, given: []string{"cat", "", "-u", ""}, want: []string{"cat", "", "-u", ""}},
-		{path: cat, given: []string{"cat"}, want: []string{"cat"}, environment: 2 * mostStarts},
+		{path: cat, given: []string{"cat"}, want: []string{"cat"}, environment: 2 * mostStarts, loader: []string{"LD_A=", "LD_B=c"}},
 		{path: cat, given: []string{"cat"}, environment: allStarts, beyond: true},
 		{path: script, given: []string{"s", "a"}, want: []string{cat, "-u", script, "a"}},
 	} {
 		attr := &os.ProcAttr{Sys: &unix.SysProcAttr{Ptrace: true}}
 		for n := 0; n < c.environment; n += 1 << 10 {
 			attr.Env = append(attr.Env, "V="+strings.Repeat("x", 1<<10))
+		}
+		if len(attr.Env) > 0 || c.loader != nil {
+			attr.Env = append(attr.Env, c.loader...)
+			attr.Env = append(attr.Env, "OLD_A=b")
 		}
 		p, err := os.StartProcess(c.path, c.given, attr)
 		if err != nil {
@@ -167,16 +172,20 @@ func TestStarted(t *testing.T) {
 		if _, err := unix.Wait4(p.Pid, nil, unix.WALL, nil); err != nil {
 			t.Fatal(err)
 		}
-		name, words, stack, err := Started(p.Pid)
+		s, err := Started(p.Pid)
 		if c.beyond {
 			if err == nil {
 				t.Error("a stack of which a part was read tells all")
 			}
-		} else if err != nil || name != c.path || !slices.Equal(words, c.want) {
-			t.Errorf("%s %q: %q %q, %v", c.path, c.given, name, words, err)
+		} else if err != nil || s.Name != c.path || !slices.Equal(s.Words, c.want) || !slices.Equal(s.Loader, c.loader) {
+			t.Errorf("%s %q: %+v, %v", c.path, c.given, s, err)
 		}
-		if at := StackStart(p.Pid); stack == 0 || at != stack {
-			t.Errorf("%s: its stack begins at %#x, the kernel says %#x", c.path, stack, at)
+		if at := StackStart(p.Pid); s.Stack == 0 || at != s.Stack {
+			t.Errorf("%s: its stack begins at %#x, the kernel says %#x", c.path, s.Stack, at)
+		}
+		var head [4]byte // the headers lie behind the file's in its first page
+		if n, err := ReadMemory(p.Pid, s.Headers&^4095, head[:]); !c.beyond && (n != 4 || string(head[:]) != "\x7fELF") {
+			t.Errorf("%s: no program at %#x: %q, %v", c.path, s.Headers, head[:n], err)
 		}
 		if other, err := ExecName(p.Pid); other != c.path {
 			t.Errorf("%s: %q, %v", c.path, other, err)
@@ -184,7 +193,7 @@ func TestStarted(t *testing.T) {
 		_ = p.Kill()
 		_, _ = p.Wait()
 	}
-	if _, _, _, err := Started(os.Getpid()); err == nil {
+	if _, err := Started(os.Getpid()); err == nil {
 		t.Error("a process that is not traced is asked")
 	}
 }
@@ -193,8 +202,8 @@ func TestStarted(t *testing.T) {
 func FuzzParseStart(f *testing.F) {
 	f.Add([]byte("\x01\x00\x00\x00\x00\x00\x00\x00\x40\x10\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x1f\x00\x00\x00\x00\x00\x00\x00\x42\x10\x00\x00\x00\x00\x00\x00" + strings.Repeat("\x00", 16) + "a\x00b\x00"))
 	f.Fuzz(func(t *testing.T, stack []byte) {
-		if name, words, ok := parseStart(stack, 0x1000); !ok && (name != "" || words != nil) {
-			t.Errorf("%q %q of a stack that is not whole", name, words)
+		if s, ok := parseStart(stack, 0x1000); !ok && (s.Name != "" || s.Words != nil || s.Loader != nil) {
+			t.Errorf("%+v of a stack that is not whole", s)
 		}
 	})
 }

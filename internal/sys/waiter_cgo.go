@@ -38,7 +38,7 @@ type Waiter struct {
 
 // longestHere is for how long WaitHere waits at most, for which the runtime's collector may have to wait, and mostIdle how often it does in vain until the thread waits again.
 const (
-	longestHere = 5 * time.Millisecond
+	longestHere = 10 * time.Millisecond
 	mostIdle    = 10
 )
 

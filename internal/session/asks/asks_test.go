@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"alleria/engine/asking"
+	"alleria/internal/session/executables"
 	"alleria/internal/sys"
 )
 
@@ -133,8 +134,8 @@ func TestSites(t *testing.T) {
 			t.Errorf("site %d: % x, %v", n, code, err)
 		}
 	}
-	if s := f.spaces[pid]; s.mapped == settled {
-		s.sites = nil
+	if s := f.spaces[pid]; s.all.mapped == settled {
+		s.all.sites = nil
 		f.spaces[pid] = s
 		if f.Sites(pid) != nil {
 			t.Error("it is looked at again")
@@ -157,5 +158,84 @@ func TestSites(t *testing.T) {
 	f.open = 0
 	if f.Sites(pid); f.spaces[pid].pages == nil || f.open != 1 {
 		t.Error("none is opened though there is room")
+	}
+}
+
+// linked is a process of a program that is linked to a library, whose sources are given, and the Finder's answer for it once it has started: it says so by a line.
+func linked(t *testing.T, f *Finder, dir, program, library, env string) (sites, all []asking.Site) {
+	t.Helper()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	build := func(args ...string) {
+		if out, err := exec.Command("cc", args...).CombinedOutput(); err != nil {
+			t.Skipf("cc %s: %v\n%s", args, err, out)
+		}
+	}
+	lib, prog := filepath.Join(dir, "libother.so"), filepath.Join(dir, "program")
+	build("-shared", "-fPIC", "-o", lib, write("other.c", library))
+	build("-o", prog, write("program.c", program), "-Wl,--no-as-needed", lib)
+	c := exec.Command(prog)
+	c.Env = append(os.Environ(), "LD_LIBRARY_PATH="+dir, env)
+	out, err := c.StdoutPipe()
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Process.Kill(); _ = c.Wait() }()
+	if _, err := out.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	id, err := sys.Identify(prog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Executes(c.Process.Pid, executables.Program{File: id, Loader: env})
+	return f.Followed(c.Process.Pid), f.Sites(c.Process.Pid)
+}
+
+// TestFollowed has programs of which nobody can call the C library's ptrace, and those of which somebody can, itself or by a library: the C library's sites are left out of the first alone, and the next process of
+// such a program is not looked at.
+func TestFollowed(t *testing.T) {
+	const begin, end = "#include <stdio.h>\n#include <unistd.h>\nint main(void) { puts(\"\"); fflush(stdout); ", "pause(); return 0; }\n"
+	const plain, none = begin + end, "int other(void) { return 1; }\n"
+	for _, c := range []struct {
+		name, program, library string
+		sites, still           bool
+	}{
+		{name: "nobody", program: plain, library: none, still: true},
+		{name: "the program", program: "#include <sys/ptrace.h>\n" + begin + "ptrace(PTRACE_TRACEME, 0, 0, 0); " + end, library: none, sites: true},
+		{name: "the library", program: plain, library: "#include <sys/ptrace.h>\nlong other(void) { return ptrace(PTRACE_TRACEME, 0, 0, 0); }\n", sites: true},
+		{name: "who loads more", program: "#include <dlfcn.h>\n" + begin + "dlopen(\"a\", 0); " + end, library: none, sites: true},
+		{name: "a call of its own", program: plain, library: "long other(void) { long r; __asm__ volatile(\"mov $101,%%eax; syscall\" : \"=a\"(r) : : \"rcx\", \"r11\", \"memory\"); return r; }\n", sites: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			var f Finder
+			sites, all := linked(t, &f, t.TempDir(), c.program, c.library, "LD_A=b")
+			if len(all) == 0 {
+				t.Error("the C library has no sites")
+			}
+			if got := len(sites) > 0; got != c.sites {
+				t.Errorf("%d sites of %d", len(sites), len(all))
+			}
+			if got := len(f.still) > 0; got != c.still {
+				t.Errorf("that nothing comes is known: %t", got)
+			}
+			var program executables.Program
+			for program = range f.still {
+			}
+			f.Executes(1<<30, program) // a process that is none: it would have no space if it had been looked at
+			f.Created(1<<30+1, 1<<30)
+			if f.Followed(1<<30 + 1); c.still && f.spaces[1<<30+1].program != program {
+				t.Error("a process of such a program is looked at")
+			}
+		})
 	}
 }

@@ -71,13 +71,25 @@ func findLibrary(path string, inode uint64) found {
 			static = static && p.Type != elf.PT_INTERP
 			size += p.Filesz
 		}
-		names, err := e.DynString(elf.DT_SONAME)
-		named := err == nil && len(names) == 1
-		if static && size <= smallStatic && !(named && strings.HasPrefix(names[0], "ld-linux")) {
+		name := soname(e)
+		if static && size <= smallStatic && !strings.HasPrefix(name, "ld-linux") {
 			return true // glibc's dynamic linker has no program interpreter either, and makes none of the calls but rt_sigaction
 		}
-		return named && (strings.HasPrefix(names[0], "libc.so") || strings.HasPrefix(names[0], "libc.musl") || strings.HasPrefix(names[0], "ld-musl"))
+		return isLibc(name)
 	})
+}
+
+// soname is the name by which others link to a file, "" if it has none.
+func soname(e *elf.File) string {
+	if names, err := e.DynString(elf.DT_SONAME); err == nil && len(names) == 1 {
+		return names[0]
+	}
+	return ""
+}
+
+// isLibc tells whether a file that others link to by a name is the C library.
+func isLibc(name string) bool {
+	return strings.HasPrefix(name, "libc.so") || strings.HasPrefix(name, "libc.musl") || strings.HasPrefix(name, "ld-musl")
 }
 
 // findFills is find for the calls of userfaultfd alone.
