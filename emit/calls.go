@@ -308,12 +308,20 @@ func (p *ProcessWriter) finishCalls(end *abp.EndInfo) error {
 // CallRecords is how many entries and returns of intercepted functions were written so far, in all processes.
 func (r *Run) CallRecords() (n uint64) {
 	r.mu.Lock()
+	for i := range r.done {
+		n += r.done[i].calls
+	}
 	procs := slices.Clone(r.proc)
 	r.mu.Unlock()
 	for _, p := range procs {
-		p.calls.mu.Lock()
-		n += p.calls.records
-		p.calls.mu.Unlock()
+		n += p.callRecords()
 	}
 	return n
+}
+
+// callRecords is the same of one process.
+func (p *ProcessWriter) callRecords() uint64 {
+	p.calls.mu.Lock()
+	defer p.calls.mu.Unlock()
+	return p.calls.records
 }

@@ -18,6 +18,11 @@ type Lost struct {
 	Instructions uint64
 }
 
+func (l *Lost) add(o Lost) {
+	l.Frames += o.Frames
+	l.Instructions += o.Instructions
+}
+
 // begun is what a frame was before the chunk that is being encoded.
 type begun struct {
 	on          bool
@@ -67,9 +72,10 @@ func (r *Run) Lost() (sum Lost) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, p := range r.proc {
-		l := p.Lost()
-		sum.Frames += l.Frames
-		sum.Instructions += l.Instructions
+		sum.add(p.Lost())
+	}
+	for i := range r.done {
+		sum.add(r.done[i].lost)
 	}
 	return sum
 }

@@ -308,13 +308,19 @@ func (p *ProcessWriter) Close(end abp.EndInfo) error {
 		errs = append(errs, o.close(&end))
 	}
 	end.Counts, _ = p.Counts()
+	errs = append(errs, p.finishMain(&end))
+	p.run.forget(p)
+	return errors.Join(errs...)
+}
+
+// finishMain finishes the main profile, if there is one.
+func (p *ProcessWriter) finishMain(end *abp.EndInfo) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.main == nil {
-		return errors.Join(errs...)
+		return nil
 	}
-	errs = append(errs, p.finishCalls(&end), p.flushTables(), p.main.finish(&end))
-	return errors.Join(errs...)
+	return errors.Join(p.finishCalls(end), p.flushTables(), p.main.finish(end))
 }
 
 // outletsToClose hands them out once.

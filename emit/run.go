@@ -58,7 +58,15 @@ type Run struct {
 
 	mu   sync.Mutex
 	info abp.Run          // guarded by mu
-	proc []*ProcessWriter // guarded by mu
+	proc []*ProcessWriter // that are not closed; guarded by mu
+	done []closedProcess  // in place of the others, which are megabytes each; guarded by mu
+}
+
+// closedProcess is what of a process goes into run.json.
+type closedProcess struct {
+	entry abp.ProcessEntry
+	lost  Lost
+	calls uint64 // records of captured calls
 }
 
 // NewRun makes the directories and writes run.json, whose outcome says that the
@@ -172,8 +180,12 @@ func (r *Run) Finish(outcome abp.Outcome) error {
 	r.info.Ended = &now
 	r.info.Outcome = outcome
 	for _, p := range r.proc {
-		r.sum(p)
+		r.done = append(r.done, p.asClosed())
 	}
+	for i := range r.done {
+		r.sum(&r.done[i])
+	}
+	r.proc, r.done = nil, nil
 	slices.SortFunc(r.info.Processes, func(a, b abp.ProcessEntry) int {
 		return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Generation, b.Generation))
 	})
@@ -183,26 +195,44 @@ func (r *Run) Finish(outcome abp.Outcome) error {
 	return r.info.Write(r.opts.Dirs[0])
 }
 
+// asClosed is what is kept of a process.
+func (p *ProcessWriter) asClosed() (c closedProcess) {
+	h := &p.header
+	c.entry = abp.ProcessEntry{Number: h.Process, Generation: h.Generation, PID: h.PID, Command: h.CommandLine, Followed: true}
+	p.recorded(&c.entry)
+	c.lost, c.calls = p.Lost(), p.callRecords()
+	c.entry.LostInstructions = c.lost.Instructions
+	if !p.run.opts.Discard {
+		c.entry.Dir = p.dirName()
+	}
+	return c
+}
+
+// forget keeps of a process that is closed what run.json says of it, and nothing else: a build has thousands.
+func (r *Run) forget(p *ProcessWriter) {
+	c := p.asClosed()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if i := slices.Index(r.proc, p); i >= 0 {
+		r.proc = slices.Delete(r.proc, i, i+1)
+		r.done = append(r.done, c)
+	}
+}
+
 // sum adds a recorded process's counts to its entry. r.mu is held.
-func (r *Run) sum(p *ProcessWriter) {
+func (r *Run) sum(c *closedProcess) {
 	// The caller knows more of a process than its counts (parent, exit status), but
 	// need not have said so.
 	i := slices.IndexFunc(r.info.Processes, func(e abp.ProcessEntry) bool {
-		return e.Number == p.header.Process && e.Generation == p.header.Generation
+		return e.Number == c.entry.Number && e.Generation == c.entry.Generation
 	})
 	if i < 0 {
-		r.info.Processes = append(r.info.Processes, abp.ProcessEntry{
-			Number: p.header.Process, Generation: p.header.Generation, PID: p.header.PID, Command: p.header.CommandLine, Followed: true,
-		})
-		i = len(r.info.Processes) - 1
+		r.info.Processes = append(r.info.Processes, c.entry)
+		return
 	}
 	e := &r.info.Processes[i]
-	p.recorded(e)
-	lost := p.Lost()
-	e.LostInstructions = lost.Instructions
-	if !r.opts.Discard {
-		e.Dir = p.dirName()
-	}
+	e.Counts, e.Threads, e.Analyses, e.RecordsKept = c.entry.Counts, c.entry.Threads, c.entry.Analyses, c.entry.RecordsKept
+	e.LostInstructions, e.Dir = c.entry.LostInstructions, c.entry.Dir
 }
 
 // Info returns run.json as it stands. After Finish it is what was written.
