@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 
 	"alleria/abp"
 	"alleria/engine"
@@ -21,12 +22,38 @@ type counts struct {
 	calls   map[uint32]uint64 // entries, likewise; nil: they are not counted
 	edges   map[edge]uint64   // from where functions were entered; nil: that is not counted
 	total   uint64
+	any     bool // something is counted of the process; the tracer's goroutine's, as all else is the counting one's
 }
 
 // funcName names a function across the images that a process executes.
 // Names and not addresses, because the same library lies elsewhere in the next
 // program.
 type funcName struct{ image, name string }
+
+// times is instructions that were executed from an address on.
+type times struct{ addr, n uint64 }
+
+// count takes what a thread has counted, that is ending or executes another program. What its counters hold is read now, as its memory is about to be another thread's. To find the functions is left to the
+// goroutine that counts: it takes a millisecond for a compiler's process, while which other processes wait for the tracer.
+func (ps *process) count(tb *plan.Tables, t thread) {
+	c := &ps.counts
+	c.any = true
+	tc := abp.CountedThread{Number: uint32(t.Num()), TID: uint32(t.TID())}
+	var all []times
+	t.Counts(func(addr uint64, instructions int, n uint64) {
+		n *= uint64(instructions)
+		tc.Instructions += n
+		all = append(all, times{addr, n})
+	})
+	names := ps.names
+	if c.calls != nil { // of which more is read
+		ps.counting.wait()
+		c.add(tb, names, tc, all)
+		c.addCalls(tb, t)
+		return
+	}
+	ps.counting.do(ps.opts.Engine, func() { c.add(tb, names, tc, all) })
+}
 
 // add takes what a thread counted. A block belongs to the function that it
 // begins in.
@@ -36,7 +63,7 @@ type funcName struct{ image, name string }
 //
 // Names are made once for a function of the run: the hundredth process of a program is of the same images, and
 // demangling was a tenth of what a build's count cost.
-func (c *counts) add(tb *plan.Tables, names *functionNames, t thread) {
+func (c *counts) add(tb *plan.Tables, names *functionNames, tc abp.CountedThread, all []times) {
 	if c.funcs == nil {
 		c.funcs, c.names = make(map[uint32]uint64), names
 	}
@@ -49,25 +76,19 @@ func (c *counts) add(tb *plan.Tables, names *functionNames, t thread) {
 		}
 	}
 	near := tb.Symbols.Near()
-	tc := abp.CountedThread{Number: uint32(t.Num()), TID: uint32(t.TID())}
-	t.Counts(func(addr uint64, instructions int, times uint64) {
-		n := uint64(instructions) * times
-		tc.Instructions += n
-		l, fn := near.Function(addr)
+	for i := range all {
+		l, fn := near.Function(all[i].addr)
 		if f := (located{l, fn}); f != last { // neighbours are of one function, mostly
 			note()
 			last, sum = f, 0
 		}
-		sum += n
-	})
+		sum += all[i].n
+	}
 	note()
 	for f, n := range byFunction {
 		c.funcs[names.of(f)] += n
 	}
 	c.total += tc.Instructions
-	if c.calls != nil {
-		c.addCalls(tb, t)
-	}
 	// A thread that executed another program is the same there, maybe by another id.
 	if i := slices.IndexFunc(c.threads, func(o abp.CountedThread) bool { return o.Number == tc.Number }); i >= 0 {
 		tc.Instructions += c.threads[i].Instructions
@@ -75,6 +96,46 @@ func (c *counts) add(tb *plan.Tables, names *functionNames, t thread) {
 		return
 	}
 	c.threads = append(c.threads, tc)
+}
+
+// counting is a goroutine that does one thing after the other, as they are given to it. The zero value has none yet. Only the tracer's goroutine calls its methods; what it is given to do owns the counts of all processes and
+// the names of their functions until it is through (wait).
+type counting struct {
+	jobs  chan func()
+	given sync.WaitGroup
+}
+
+// mostCounting is how many threads' counts wait at most, of which each is some hundred kilobytes.
+const mostCounting = 64
+
+// do has something done beside, or at once with countAtOnce.
+func (w *counting) do(switches []string, f func()) {
+	if slices.Contains(switches, countAtOnce) {
+		f()
+		return
+	}
+	if w.jobs == nil {
+		w.jobs = make(chan func(), mostCounting)
+		go func(jobs <-chan func()) {
+			for f := range jobs {
+				f()
+				w.given.Done()
+			}
+		}(w.jobs)
+	}
+	w.given.Add(1)
+	w.jobs <- f
+}
+
+// wait waits until all is done. end ends the goroutine as well.
+func (w *counting) wait() { w.given.Wait() }
+
+func (w *counting) end() {
+	w.wait()
+	if w.jobs != nil {
+		close(w.jobs)
+		w.jobs = nil
+	}
 }
 
 // edge is one place from which a function is entered, by functions' numbers in names.
@@ -245,23 +306,52 @@ func (n *functionNames) called(l *symbols.Loaded, addr uint64) uint32 {
 // functions by instructions.
 // The order is settled to the last name, so that two equal runs print the same.
 func (c *counts) result() *abp.Counted {
-	out := &abp.Counted{Threads: c.threads, Functions: make([]abp.CountedFunction, 0, len(c.funcs))}
-	slices.SortFunc(out.Threads, func(a, b abp.CountedThread) int { return cmp.Compare(a.Number, b.Number) })
-	for f, n := range c.funcs {
-		name := c.names.names[f]
-		out.Functions = append(out.Functions, abp.CountedFunction{Name: name.name, Image: name.image, Instructions: n, Calls: c.calls[f]})
-	}
-	for f, n := range c.calls { // of code without a symbol instructions are those of its image
-		name := c.names.names[f]
-		if _, listed := c.funcs[f]; n > 0 && !listed {
-			out.Functions = append(out.Functions, abp.CountedFunction{Name: name.name, Image: name.image, Calls: n})
-		}
-	}
-	slices.SortFunc(out.Functions, func(a, b abp.CountedFunction) int {
-		return cmp.Or(cmp.Compare(b.Instructions, a.Instructions), cmp.Compare(a.Image, b.Image), cmp.Compare(a.Name, b.Name))
-	})
+	out := &abp.Counted{Threads: c.byNumber(), Functions: make([]abp.CountedFunction, 0, len(c.funcs))}
+	c.each(func(f abp.CountedFunction) { out.Functions = append(out.Functions, f) })
+	slices.SortFunc(out.Functions, inOrder)
 	out.Edges = c.edgesOf(out.Functions)
 	return out
+}
+
+// byNumber is the threads in order.
+func (c *counts) byNumber() []abp.CountedThread {
+	slices.SortFunc(c.threads, func(a, b abp.CountedThread) int { return cmp.Compare(a.Number, b.Number) })
+	return c.threads
+}
+
+// each calls f for every function, in no order.
+func (c *counts) each(f func(abp.CountedFunction)) {
+	for fn, n := range c.funcs {
+		name := c.names.names[fn]
+		f(abp.CountedFunction{Name: name.name, Image: name.image, Instructions: n, Calls: c.calls[fn]})
+	}
+	for fn, n := range c.calls { // of code without a symbol instructions are those of its image
+		name := c.names.names[fn]
+		if _, listed := c.funcs[fn]; n > 0 && !listed {
+			f(abp.CountedFunction{Name: name.name, Image: name.image, Calls: n})
+		}
+	}
+}
+
+// inOrder is the order of functions.
+func inOrder(a, b abp.CountedFunction) int {
+	return cmp.Or(cmp.Compare(b.Instructions, a.Instructions), cmp.Compare(a.Image, b.Image), cmp.Compare(a.Name, b.Name))
+}
+
+// first is the first functions in order, most at most, and how many there are. All of a build's, put in order at its end, took half a second.
+func (c *counts) first(most int) (first []abp.CountedFunction, all int) {
+	c.each(func(f abp.CountedFunction) {
+		all++
+		if len(first) == most && inOrder(f, first[most-1]) > 0 {
+			return
+		}
+		i, _ := slices.BinarySearchFunc(first, f, inOrder)
+		if len(first) == most {
+			first = first[:most-1]
+		}
+		first = slices.Insert(first, i, f)
+	})
+	return first, all
 }
 
 // edgesOf lists the edges between functions, the most calls first, and of each its sites likewise.
@@ -315,16 +405,15 @@ const countedFunctions = 20
 
 // print writes the counts of a process by thread and function.
 func (c *counts) print(w io.Writer, process int, program string) {
-	r := c.result()
 	name := ""
 	if process > 1 {
 		name = " (" + program + ")"
 	}
 	fmt.Fprintf(w, "process %d%s: %d instructions\n", process, name, c.total)
-	for _, t := range r.Threads {
+	for _, t := range c.byNumber() {
 		fmt.Fprintf(w, "  thread %d (%d): %d\n", t.Number, t.TID, t.Instructions)
 	}
-	shown := r.Functions[:min(countedFunctions, len(r.Functions))]
+	shown, all := c.first(countedFunctions)
 	width := 0
 	for _, f := range shown {
 		width = max(width, len(imageName(f)))
@@ -339,7 +428,7 @@ func (c *counts) print(w io.Writer, process int, program string) {
 		}
 		fmt.Fprintf(w, "  %15d  %5.1f %%  %-*s  %s\n", f.Instructions, 100*float64(f.Instructions)/float64(max(c.total, 1)), width, imageName(f), name)
 	}
-	if more := len(r.Functions) - len(shown); more > 0 {
+	if more := all - len(shown); more > 0 {
 		fmt.Fprintf(w, "  … and %d more functions\n", more)
 	}
 }

@@ -16,6 +16,7 @@ import (
 // shared is what the processes of a run have in common.
 type shared struct {
 	names    *functionNames
+	counting counting
 	captures *making // nil: nothing was captured yet
 }
 

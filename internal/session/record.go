@@ -92,6 +92,7 @@ func Record(ctx context.Context, opts Options) (exit int, err error) {
 	tracer := engine.New(o, client{r})
 	r.tracer = tracer
 	st, err := tracer.Run()
+	r.counting.end()
 	var ee *launch.ExecError
 	switch {
 	case errors.As(err, &ee):

@@ -493,7 +493,7 @@ func (ps *process) ThreadStarted(t thread) error {
 func (ps *process) ThreadEnded(t thread) {
 	im := ps.image
 	if ps.opts.Only == OnlyCount {
-		ps.counts.add(im.tables, ps.names, t)
+		ps.count(im.tables, t)
 	}
 	sampling := ps.sampleEnd(t)
 	if im.budget != nil {

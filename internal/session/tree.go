@@ -138,15 +138,16 @@ func (r *run) ended(ps *process, end *engine.End) {
 	if ps.number > 1 {
 		delete(r.byPID, ps.pid)
 	}
-	if ps.counts.funcs != nil {
+	if ps.counts.any {
 		r.counted = append(r.counted, ps)
 	}
 	if r.emit == nil {
 		return
 	}
 	switch {
-	case ps.counts.funcs != nil:
-		r.emit.AddProcess(ps.counts.entry(ps.entry(nil)))
+	case ps.counts.any:
+		e := ps.entry(nil)
+		r.counting.do(r.opts.Engine, func() { r.emit.AddProcess(ps.counts.entry(e)) })
 	case ps.parts == 0:
 		r.emit.AddProcess(ps.entry(nil))
 	}
