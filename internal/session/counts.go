@@ -39,7 +39,7 @@ func (ps *process) count(tb *plan.Tables, t thread) {
 	c := &ps.counts
 	c.any = true
 	tc := abp.CountedThread{Number: uint32(t.Num()), TID: uint32(t.TID())}
-	var all []times
+	all := ps.counting.room()
 	t.Counts(func(addr uint64, instructions int, n uint64) {
 		n *= uint64(instructions)
 		tc.Instructions += n
@@ -52,7 +52,10 @@ func (ps *process) count(tb *plan.Tables, t thread) {
 		c.addCalls(tb, t)
 		return
 	}
-	ps.counting.do(ps.opts.Engine, func() { c.add(tb, names, tc, all) })
+	ps.counting.do(ps.opts.Engine, func() {
+		c.add(tb, names, tc, all)
+		ps.counting.giveBack(all)
+	})
 }
 
 // add takes what a thread counted. A block belongs to the function that it
@@ -103,6 +106,29 @@ func (c *counts) add(tb *plan.Tables, names *functionNames, tc abp.CountedThread
 type counting struct {
 	jobs  chan func()
 	given sync.WaitGroup
+	mu    sync.Mutex
+	free  [][]times // room that has been given back, none of it in use; guarded by mu
+}
+
+// room is memory for what a thread has counted, which giveBack gives back: the hundredth process of a build needs as much as the one before.
+func (w *counting) room() []times {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if n := len(w.free); n > 0 {
+		b := w.free[n-1]
+		w.free = w.free[:n-1]
+		return b[:0]
+	}
+	return nil
+}
+
+func (w *counting) giveBack(b []times) {
+	const most = 4
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.free) < most {
+		w.free = append(w.free, b)
+	}
 }
 
 // mostCounting is how many threads' counts wait at most, of which each is some hundred kilobytes.
