@@ -34,6 +34,9 @@ func TestForgotten(t *testing.T) {
 			if err := run.Finish(abp.Outcome{State: abp.OutcomeComplete}); err != nil {
 				t.Fatal(err)
 			}
+			if l := run.Lost(); l != (Lost{}) {
+				t.Errorf("lost: %+v", l)
+			}
 			info := run.Info()
 			var sum uint64
 			for _, e := range info.Processes {

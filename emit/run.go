@@ -185,7 +185,7 @@ func (r *Run) Finish(outcome abp.Outcome) error {
 	for i := range r.done {
 		r.sum(&r.done[i])
 	}
-	r.proc, r.done = nil, nil
+	r.proc = nil
 	slices.SortFunc(r.info.Processes, func(a, b abp.ProcessEntry) int {
 		return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Generation, b.Generation))
 	})

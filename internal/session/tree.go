@@ -144,15 +144,21 @@ func (r *run) ended(ps *process, end *engine.End) {
 	if r.emit == nil {
 		return
 	}
-	switch {
-	case ps.counts.any:
-		e := ps.entry(nil)
-		r.counting.do(r.opts.Engine, func() { r.emit.AddProcess(ps.counts.entry(e)) })
-	case ps.parts == 0:
-		r.emit.AddProcess(ps.entry(nil))
+	e := ps.entry(nil)
+	tell := func() {
+		if ps.counts.any {
+			r.emit.AddProcess(ps.counts.entry(e))
+		} else if ps.parts == 0 {
+			r.emit.AddProcess(e)
+		}
+		if end != nil {
+			r.emit.ProcessEnded(uint32(ps.number), shellStatus(end))
+		}
 	}
-	if end != nil {
-		r.emit.ProcessEnded(uint32(ps.number), shellStatus(end))
+	if ps.counts.any { // behind what its threads have counted
+		r.counting.do(r.opts.Engine, tell)
+	} else {
+		tell()
 	}
 }
 
