@@ -173,7 +173,7 @@ func linked(t *testing.T, f *Finder, dir, program, library, env string) (sites, 
 	}
 	build := func(args ...string) {
 		if out, err := exec.Command("cc", args...).CombinedOutput(); err != nil {
-			t.Skipf("cc %s: %v\n%s", args, err, out)
+			t.Fatalf("cc %s: %v\n%s", args, err, out)
 		}
 	}
 	lib, prog := filepath.Join(dir, "libother.so"), filepath.Join(dir, "program")

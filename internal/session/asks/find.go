@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"debug/elf"
 	"encoding/binary"
+	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -97,18 +98,31 @@ func findFills(path string, inode uint64) found {
 	return findIn(path, inode, []uint32{asking.Userfaultfd}, func(*elf.File) bool { return true })
 }
 
+// open opens an executable or a library, if it is the one with that inode.
+func open(path string, inode uint64) (e *elf.File, done func() error, err error) {
+	f, err := sys.OpenPlain(path, os.O_RDONLY, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	if sys.Inode(f) != inode {
+		f.Close()
+		return nil, nil, fmt.Errorf("%s is another file than the one that is mapped", path)
+	}
+	if e, err = elf.NewFile(f); err != nil {
+		f.Close()
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return e, f.Close, nil
+}
+
 // findIn looks through a file for calls with some numbers, if it is the one with that inode, and one that is wanted.
 func findIn(path string, inode uint64, numbers []uint32, wanted func(*elf.File) bool) found {
-	f, err := sys.OpenPlain(path, os.O_RDONLY, 0)
+	e, done, err := open(path, inode)
 	if err != nil {
 		return found{}
 	}
-	defer f.Close()
-	if sys.Inode(f) != inode {
-		return found{}
-	}
-	e, err := elf.NewFile(f)
-	if err != nil || e.Machine != elf.EM_X86_64 || !wanted(e) {
+	defer done()
+	if e.Machine != elf.EM_X86_64 || !wanted(e) {
 		return found{}
 	}
 	im := &image{File: e, numbers: numbers}

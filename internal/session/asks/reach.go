@@ -2,7 +2,6 @@ package asks
 
 import (
 	"debug/elf"
-	"os"
 	"slices"
 	"strings"
 
@@ -49,18 +48,11 @@ func reachOf(e *elf.File) (r reach) {
 
 // findReach is what a file can get at, and none of its sites, for which all of its code is looked through.
 func findReach(path string, inode uint64) (in found) {
-	f, err := sys.OpenPlain(path, os.O_RDONLY, 0)
+	e, done, err := open(path, inode)
 	if err != nil {
 		return found{}
 	}
-	defer f.Close()
-	if sys.Inode(f) != inode {
-		return found{}
-	}
-	e, err := elf.NewFile(f)
-	if err != nil {
-		return found{}
-	}
+	defer done()
 	return found{reach: reachOf(e)}
 }
 
