@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"alleria/internal/programfile"
 )
 
 // fakeTracer stands for alleria: it runs the program, and writes run.json where
@@ -57,7 +59,7 @@ fi
 [ "$only" != translate ] || { ` + translate + `; }
 exec "$@"
 `
-	if err := os.WriteFile(path, []byte(script), 0o755); err != nil {
+	if err := programfile.Write(path, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	return path

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"alleria/internal/programfile"
 )
 
 // TestBadInput gives alleria what it cannot work with: one clear sentence, the
@@ -17,7 +19,7 @@ func TestBadInput(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, data string, mode os.FileMode) string {
 		p := filepath.Join(dir, name)
-		if err := os.WriteFile(p, []byte(data), mode); err != nil {
+		if err := programfile.Write(p, []byte(data), mode); err != nil {
 			t.Fatal(err)
 		}
 		return p
@@ -188,7 +190,7 @@ func TestPrivileged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(suid, data, 0o755); err != nil {
+	if err := programfile.Write(suid, data, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Chmod(suid, 0o755|os.ModeSetuid); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"alleria/internal/programfile"
 	"alleria/internal/randprog"
 )
 
@@ -56,7 +57,7 @@ func oracleBeside(t *testing.T, dir, prog string) *oracleTrace {
 func replaceProgram(t *testing.T, path string, content []byte) {
 	t.Helper()
 	name := filepath.Join(filepath.Dir(path), filepath.Base(path)+".new")
-	if err := os.WriteFile(name, content, 0o755); err != nil {
+	if err := programfile.Write(name, content, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Rename(name, path); err != nil {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"alleria/internal/programfile"
 )
 
 // statOf runs a command with translations of ended processes taken over or not, and returns what it printed and how much of
@@ -326,7 +328,7 @@ func copyFile(t *testing.T, from, to string) {
 	t.Helper()
 	b, err := os.ReadFile(from)
 	if err == nil {
-		err = os.WriteFile(to, b, 0o755)
+		err = programfile.Write(to, b, 0o755)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -62,6 +62,7 @@ func rules() map[string][]string {
 		"internal/diskcache":           {"internal/sys"},
 		"internal/spin":                {},
 		"internal/errno":               {},
+		"internal/programfile":         {},
 		"internal/monitor":             {"internal/sys"},
 		"internal/symbols":             {"internal/debuginfo"},
 		"internal/debuginfo":           {},

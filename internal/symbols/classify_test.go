@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"alleria/internal/programfile"
 )
 
 // TestClassifyRefuses goes through everything that is no program to trace.
@@ -19,7 +21,7 @@ func TestClassifyRefuses(t *testing.T) {
 	}
 	write := func(name string, mode os.FileMode, content []byte) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, content, 0o755); err != nil {
+		if err := programfile.Write(path, content, 0o755); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.Chmod(path, mode); err != nil { // beyond the umask
@@ -112,7 +114,7 @@ func TestClassifyAccepts(t *testing.T) {
 	at := dynamic
 	for _, n := range []string{"1", "2", "3", "4", "5"} {
 		next := filepath.Join(dir, n)
-		if err := os.WriteFile(next, []byte("#! \t"+at+" \t-a b \n:\n"), 0o755); err != nil {
+		if err := programfile.Write(next, []byte("#! \t"+at+" \t-a b \n:\n"), 0o755); err != nil {
 			t.Fatal(err)
 		}
 		at = next

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"alleria/internal/programfile"
 )
 
 // fixtures are programs compiled on demand, once for each command.
@@ -125,7 +127,7 @@ func copyFile(t testing.TB, from string) string {
 		t.Fatal(err)
 	}
 	to := filepath.Join(t.TempDir(), filepath.Base(from))
-	if err := os.WriteFile(to, b, 0o755); err != nil {
+	if err := programfile.Write(to, b, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	return to

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"alleria/internal/programfile"
 )
 
 func TestParseMapping(t *testing.T) {
@@ -179,7 +181,7 @@ func TestMapOfDeletedProgram(t *testing.T) {
 		}
 		if replace {
 			// Made while the old one is still mapped, so with another inode.
-			if err := os.WriteFile(exe, []byte("#!/bin/sh\n"), 0o755); err != nil {
+			if err := programfile.Write(exe, []byte("#!/bin/sh\n"), 0o755); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"alleria/internal/programfile"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -80,7 +82,7 @@ func TestExecName(t *testing.T) {
 		t.Fatal(err)
 	}
 	script := dir + "/script"
-	if err := os.WriteFile(script, []byte("#!"+cat+" -\n"), 0o700); err != nil {
+	if err := programfile.Write(script, []byte("#!"+cat+" -\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Symlink(cat, dir+"/link"); err != nil {
@@ -142,7 +144,7 @@ func TestStarted(t *testing.T) {
 		t.Fatal(err)
 	}
 	script := t.TempDir() + "/script"
-	if err := os.WriteFile(script, []byte("#!"+cat+" -u\n"), 0o700); err != nil {
+	if err := programfile.Write(script, []byte("#!"+cat+" -u\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {

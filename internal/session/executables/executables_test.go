@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"alleria/internal/programfile"
 	"alleria/internal/sys"
 )
 
@@ -60,7 +61,7 @@ func copyTo(t *testing.T, from, to string, more string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(to, append(b, more...), 0o700); err != nil {
+	if err := programfile.Write(to, append(b, more...), 0o700); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -79,7 +80,7 @@ func TestOf(t *testing.T) {
 	if err := os.Symlink(program, link); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(script, []byte("#!"+program+"\n"), 0o700); err != nil {
+	if err := programfile.Write(script, []byte("#!"+program+"\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	var f Files
