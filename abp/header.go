@@ -44,9 +44,10 @@ const Magic = "\x89ABP\r\n\x1a\n"
 //	1.16 errno of calls that have failed (calls.Told); enumerations with values in captured calls (calls.Type.IsVariants);
 //	     who has asked for memory without a name (Region.By)
 //	1.17 who had called whom where bursts begin (MarkCallers)
+//	1.18 packed rows of blocks (AppendPackedRow)
 const (
 	VersionMajor = 1
-	VersionMinor = 17
+	VersionMinor = 18
 )
 
 // HeaderSize is the size of the fixed header. Bytes from headerOurs on are

@@ -139,6 +139,9 @@ func (p *Process) addSnapshot(kind uint16, d *wire.Decoder) error {
 // addBlock adds a block. Numbers are dense, hence a slice and no map.
 // A number that comes twice is the later row's, as in all tables.
 func (p *Process) addBlock(kind uint16, d *wire.Decoder) error {
+	if kind == rowPacked {
+		return p.addPacked(d)
+	}
 	if kind != rowPlain {
 		return nil
 	}
@@ -149,11 +152,16 @@ func (p *Process) addBlock(kind uint16, d *wire.Decoder) error {
 	if b.ID >= maxBlockID {
 		return fmt.Errorf("block %d: %w", b.ID, ErrCorrupt)
 	}
+	p.setBlock(b)
+	return nil
+}
+
+// setBlock enters a block by its number.
+func (p *Process) setBlock(b *Block) {
 	if n := int(b.ID) + 1 - len(p.blocks); n > 0 {
 		p.blocks = append(p.blocks, make([]*Block, n)...)
 	}
 	p.blocks[b.ID] = b
-	return nil
 }
 
 // lastOf orders rows by number and keeps the last that was written of each.

@@ -24,6 +24,7 @@ type field struct {
 	ID       string `yaml:"id"`
 	Type     any    `yaml:"type"`
 	Size     string `yaml:"size"`
+	Rest     bool   `yaml:"size-eos"`
 	Contents any    `yaml:"contents"`
 	Repeat   string `yaml:"repeat"`
 	Expr     string `yaml:"repeat-expr"`
@@ -141,6 +142,9 @@ func (p *parser) one(f field, index int) (any, error) {
 	if s, ok := f.Type.(map[string]any); ok {
 		typ = p.choose(s)
 	}
+	if f.Rest {
+		return p.take(len(p.b))
+	}
 	if f.Size != "" {
 		n, err := p.value(f.Size, index)
 		if err != nil {
@@ -217,6 +221,7 @@ func everyRow(t *testing.T) []byte {
 	out := append([]byte(nil), whole[:first]...)
 	add := func(s SectionType, payload []byte) { out = AppendSection(out, s, 0, payload) }
 	add(SectionCPUID, (&CPUIDLeaf{}).Append(nil))
+	add(SectionBlocks, AppendPackedRow(nil, packedVector(t)))
 	add(SectionWindows, (&WindowEvent{Reason: "r"}).Append((&WindowDef{Name: "n"}).Append(nil)))
 	add(SectionLLW, (&Snapshot{Change: true, Regions: []Region{{Label: "y", Inode: 5}}}).Append((&Snapshot{Regions: []Region{{Label: "x"}, {}}}).Append(nil)))
 	add(SectionProcessFamily, (&FamilyRow{Command: []string{"a", "b"}}).Append(nil))

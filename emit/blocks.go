@@ -27,6 +27,7 @@ type block struct {
 const (
 	blockKnown   = 1 << iota // its other fields are set
 	blockDefined             // its row is in the main profile
+	blockAdded               // or on its way to it; looked at under ProcessWriter.mu
 	blockWide                // its counts are too large to be kept here
 	stateBits    = iota
 )
@@ -50,6 +51,8 @@ type blockTable struct {
 	whole  [maxPages]atomic.Pointer[[1 << pageBits]*abp.Block]
 	wholes uint32     // guarded by mu
 	mu     sync.Mutex // guards the entering of blocks
+	// plain: rows are plain, and shapes are found out in each process (Options.PlainRows).
+	plain bool
 	// sampling: numbers are not the engine's; nil: they are.
 	sampling *sampling
 }
@@ -200,12 +203,90 @@ func (t *blockTable) convert(id uint32) *abp.Block {
 	return c.convert(t, id)
 }
 
-// shape is what an encoder looks blocks up with. c is the encoder's.
+// shape is what an encoder looks blocks up with, valid until the next call. c is the encoder's.
+//
+// Of code that was translated in an earlier run it is found out once for all processes: reading and checking a block's facts takes a microsecond, and
+// a compiler that runs for ten milliseconds has 20,000.
 func (t *blockTable) shape(c *converter, id uint32) *frame.Shape {
+	once := t.sampling == nil && !t.plain
+	if once {
+		if f, ok := t.raw.Form(id); ok {
+			c.shape = shapeOf(&f, t.raw.Addr(id))
+			return &c.shape
+		}
+	}
 	full := c.convert(t, id)
 	if full == nil {
 		return nil
 	}
 	t.enter(id, full.Words, full.Static, full.Dynamic) // while it is at hand
-	return full.Shape()
+	s := full.Shape()
+	if once && len(s.Values) == 0 {
+		t.setForm(id, s)
+	}
+	return s
+}
+
+// shapeOf is the shape of a block at an address that has no words of values.
+func shapeOf(f *records.Form, addr uint64) frame.Shape {
+	s := frame.Shape{Addr: addr, Words: int32(f.Words), Weight: int32(f.Weight), StackWord: f.StackWord, TimeWord: f.TimeWord, BranchWord: f.BranchWord,
+		Conditional: f.Conditional, Dynamic: f.Dynamic}
+	if f.HasTarget {
+		s.Target = addr + uint64(int64(f.Target))
+	}
+	return s
+}
+
+// setForm keeps a shape for other processes, where all of it can be.
+func (t *blockTable) setForm(id uint32, s *frame.Shape) {
+	target := int64(s.Target - s.Addr)
+	f := records.Form{Weight: uint16(s.Weight), StackWord: s.StackWord, TimeWord: s.TimeWord, BranchWord: s.BranchWord,
+		Conditional: s.Conditional, Dynamic: s.Dynamic, HasTarget: s.Target != 0, Target: int32(target)}
+	if !f.HasTarget {
+		f.Target = 0
+	}
+	if int32(f.Weight) == s.Weight && (!f.HasTarget || int64(f.Target) == target) {
+		t.raw.SetForm(id, f)
+	}
+}
+
+// rows are those of blocks that are written together.
+type rows struct {
+	plain, packed []byte
+	conv          converter
+}
+
+// payload is that of their BLOCKS section.
+func (r *rows) payload() []byte {
+	if len(r.packed) == 0 {
+		return r.plain
+	}
+	r.plain = abp.AppendPackedRow(r.plain, r.packed)
+	return r.plain
+}
+
+// add adds the row of a block, and what it needs, where they have not been yet. The ProcessWriter's mu is held.
+//
+// Facts go into the profile as they lie in the engine's table: package abp reads that form, which a test holds to convert. Of a block with side exits
+// there are the whole, once, and parts that refer to it, though none of its executions may have been whole.
+func (r *rows) add(t *blockTable, id uint32) {
+	b := t.get(id)
+	if b.state.Load()&blockAdded != 0 {
+		return
+	}
+	b.state.Or(blockAdded)
+	if t.sampling != nil || t.plain {
+		r.plain = r.conv.convert(t, id).Append(r.plain)
+		return
+	}
+	facts, of, ok := t.raw.Packed(id)
+	switch {
+	case !ok || of != 0 && t.get(of) == nil:
+		r.plain = r.conv.convert(t, id).Append(r.plain)
+	case of != 0:
+		r.add(t, of)
+		r.packed = abp.AppendPackedPart(r.packed, id, facts)
+	default:
+		r.packed = abp.AppendPackedBlock(r.packed, id, facts)
+	}
 }

@@ -4,14 +4,16 @@ import (
 	"fmt"
 
 	"alleria/abp"
+	"alleria/abp/frame"
 	"alleria/internal/records"
 )
 
 // converter makes the file's form of blocks that the engine recorded, in memory
 // of its own that it uses again. It belongs to one goroutine.
 type converter struct {
-	raw records.Block
-	out abp.Block
+	raw   records.Block
+	out   abp.Block
+	shape frame.Shape
 }
 
 // convert returns the block of that number, valid until the next call; nil if

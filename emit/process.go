@@ -34,8 +34,7 @@ type ProcessWriter struct {
 	pending map[abp.SectionType][]byte // rows not yet written; guarded by mu
 	order   []abp.SectionType          // of pending's keys; guarded by mu
 	enc     *zstd.Encoder              // for tables; guarded by mu
-	conv    converter                  // for rows of blocks; guarded by mu
-	rows    []byte                     // room for them; guarded by mu
+	rows    rows                       // room for those of blocks; guarded by mu
 	packed  []byte                     // room for what enc makes; guarded by mu
 	threads map[uint32]*ThreadState    // guarded by mu
 	outlets []outlet                   // guarded by mu
@@ -57,7 +56,7 @@ type ProcessWriter struct {
 // leaves what was made: the run is over then, and its directory is the user's.
 func (r *Run) NewProcess(h abp.Header, blocks *records.Blocks) (*ProcessWriter, error) {
 	p := &ProcessWriter{run: r, header: h, pending: map[abp.SectionType][]byte{}, threads: map[uint32]*ThreadState{}}
-	p.blocks.raw = blocks
+	p.blocks.raw, p.blocks.plain = blocks, r.opts.PlainRows
 	p.header.Type = abp.TypeMain
 	if p.header.Created.IsZero() {
 		p.header.Created = time.Now()
@@ -263,14 +262,11 @@ func (p *ProcessWriter) define(ids []uint32, missing *[]uint32) (bool, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	err := p.flushTables()
-	rows := p.rows[:0]
+	p.rows.plain, p.rows.packed = p.rows.plain[:0], p.rows.packed[:0]
 	for _, id := range *missing {
-		if !p.blocks.get(id).defined() { // another stream may have come first
-			rows = p.conv.convert(&p.blocks, id).Append(rows)
-		}
+		p.rows.add(&p.blocks, id) // another stream may have come first
 	}
-	p.rows = rows
-	if err == nil && len(rows) > 0 {
+	if rows := p.rows.payload(); err == nil && len(rows) > 0 {
 		err = p.section(abp.SectionBlocks, rows)
 	}
 	if err != nil || p.main.failed {

@@ -20,8 +20,33 @@ func newProgram(seed uint64, n int) *program {
 		b := p.block()
 		p.blocks.Add(b)
 		p.list = append(p.list, b)
+		if p.rng.IntN(3) == 0 {
+			p.list = append(p.list, p.blocks.Get(p.blocks.AddPart(b.ID, p.part(b))))
+		}
 	}
 	return p
+}
+
+// part is some of a block, with the words that its instructions want.
+func (p *program) part(b *records.Block) records.Part {
+	part := records.Part{Ins: 1 + p.rng.IntN(len(b.Ins)), Words: int(b.TimeWord) + 1, Target: b.Addr + p.rng.Uint64()>>40}
+	for i := range b.Ins[:part.Ins] {
+		for _, a := range b.Ins[i].Accesses {
+			values := int(a.Size)
+			if a.Lanes > 0 {
+				values *= int(a.Lanes)
+			}
+			last := max(a.Word, a.AuxWord, a.Value, a.IndexWord)
+			if a.Value >= 0 && last == a.Value {
+				last += int16((values+7)/8) - 1
+			}
+			if a.IndexWord >= 0 && last == a.IndexWord {
+				last += int16((int(a.Lanes)*int(a.IndexSize)+7)/8) - 1
+			}
+			part.Words = max(part.Words, int(last)+1)
+		}
+	}
+	return part
 }
 
 // untimed is the seed of a program without time stamps.
@@ -146,6 +171,9 @@ func (p *program) item(words []uint64) []uint64 {
 	case 4:
 		return append(words, records.Mark(records.MarkSkip, 2), 1, p.rng.Uint64())
 	case 5:
+		if !oneRecorded(b) { // what the tracer executes is one instruction
+			break
+		}
 		n := p.rng.IntN(3)
 		if p.rng.IntN(2) == 0 { // with what is recorded beside it, in up to three marks
 			beside := make([]uint64, p.rng.IntN(600))
@@ -161,6 +189,17 @@ func (p *program) item(words []uint64) []uint64 {
 		return words
 	}
 	return p.record(words, b)
+}
+
+// oneRecorded tells whether one instruction of a block is recorded, or none.
+func oneRecorded(b *records.Block) bool {
+	n := 0
+	for i := range b.Ins {
+		if b.Ins[i].Flags&records.InsRecorded != 0 {
+			n++
+		}
+	}
+	return n <= 1
 }
 
 // loop appends what loops look like: the same few blocks over and over, with

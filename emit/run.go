@@ -42,6 +42,8 @@ type Options struct {
 	Sizes bool
 	// MeetEach has each block of records that are dropped looked up when it is met first, as where several threads record.
 	MeetEach bool
+	// PlainRows has rows of blocks written field by field, and what encoders want of a block found out in each process: for tests and measurements.
+	PlainRows bool
 }
 
 // Run is the output of one recording.

@@ -288,7 +288,18 @@ types:
         type: row_head
       - id: fields
         size: head.len_fields
-        type: block
+        type:
+          switch-on: head.kind
+          cases:
+            1: block
+            2: packed_blocks
+  packed_blocks:
+    seq:
+      - id: blocks
+        size-eos: true
+        doc: |
+          Blocks one behind the other, packed (since 1.18): what a field is depends on the instruction and the operand before,
+          which docs/format.md describes, with an example.
   block:
     seq:
       - id: number

@@ -289,6 +289,7 @@ func (t *Template) sortRecorded(cache *codecache.Cache, left leftovers) bool {
 	}
 	t.facts = new(records.Blocks)
 	t.facts.Share(&cache.Facts)
+	t.facts.ShareForms()
 	for id := uint32(1); id <= t.facts.Last(); id++ {
 		if left.facts.has(int(id)) || t.facts.IsPart(id) {
 			continue

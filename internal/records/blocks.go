@@ -33,6 +33,8 @@ type Blocks struct {
 	high  Highest // of all facts; the adder's
 	// kept is what is looked at when facts are read that come from a file.
 	kept keptFacts
+	// forms are for all tables that have these blocks; nil: no other has.
+	forms *forms
 	// rates is the few blocks of which not every instruction is kept: []uint32 by id.
 	rates sync.Map
 }

@@ -276,6 +276,9 @@ func (a *Access) unpack(u *unpacker, addr uint64, word int16) {
 	}
 }
 
+// partNumbers is how many numbers a part has in the packed form.
+const partNumbers = 4
+
 // pack appends the packed form of a part of a block: how much of which block it is, which lies at addr.
 func (p *Part) pack(dst []byte, of uint32, addr uint64) []byte {
 	for _, v := range [...]uint64{uint64(of), uint64(p.Ins), uint64(p.Words)} {

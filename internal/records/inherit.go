@@ -51,7 +51,7 @@ func (t *Blocks) takePages(from *Blocks) {
 		}
 		t.rows[i].Store(page)
 	}
-	t.high, t.kept = from.high, from.kept
+	t.high, t.kept, t.forms = from.high, from.kept, from.forms
 	from.rates.Range(func(id, rates any) bool { t.rates.Store(id, rates); return true })
 	t.last.Store(last)
 }

@@ -71,6 +71,7 @@ func FromKept(k Kept, mostWords int, all bool) (*Blocks, Highest) {
 	if all && !t.fit() || !t.takeRates(k.Rates) {
 		return nil, none
 	}
+	t.ShareForms()
 	return t, k.High
 }
 
@@ -142,6 +143,9 @@ func (t *Blocks) good(id uint32) bool {
 	r := t.row(id)
 	if r == nil {
 		return false
+	}
+	if p := t.formPlace(id); p != nil && p.first.Load()&formKnown != 0 { // its facts were looked at
+		return true
 	}
 	c := checker{b: t.factsAt(r)}
 	defer runtime.KeepAlive(t)

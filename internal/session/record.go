@@ -332,7 +332,7 @@ func (r *run) openRun() error {
 	r.emit, err = emit.NewRun(emit.Options{Dirs: o.Outputs, Force: o.Force, Discard: o.Discard, Level: o.Compress,
 		MaxInstructions: o.MaxInstructions, MaxSize: o.MaxSize, Sync: o.Sync,
 		NoVector: slices.Contains(o.Engine, noVector), Sizes: !slices.Contains(o.Engine, noSizes) && leastSample(o.Config) <= 1 && len(o.Analyses) == 0,
-		MeetEach: slices.Contains(o.Engine, meetEach)}, info)
+		MeetEach: slices.Contains(o.Engine, meetEach), PlainRows: slices.Contains(o.Engine, plainRows)}, info)
 	if errors.Is(err, emit.ErrExists) {
 		return fmt.Errorf("%w: %w; name another directory or give --force", ErrUsage, err)
 	}

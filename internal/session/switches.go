@@ -27,6 +27,9 @@ const namesLater = "names-later"
 // meetEach has each block of records that are dropped looked up when it is first met.
 const meetEach = "meet-each"
 
+// plainRows has rows of blocks written field by field, and what writing wants of a block found out in each process.
+const plainRows = "plain-rows"
+
 // wholeTables has exact names of functions looked for in images' tables of all functions.
 const wholeTables = "whole-tables"
 
@@ -113,7 +116,7 @@ func (r *run) keepNames() {
 	}
 }
 
-// switchTable is what each switch sets. Those that are for whoever writes profiles (openRun: noVector, noSizes, meetEach), looks names up (namesFrom: wholeTables, noKeptNames),
+// switchTable is what each switch sets. Those that are for whoever writes profiles (openRun: noVector, noSizes, meetEach, plainRows), looks names up (namesFrom: wholeTables, noKeptNames),
 // or another part that asks opts.Engine by itself, set nothing here.
 func switchTable(o *engine.Options) map[string]*bool {
 	elsewhere := new(bool)
@@ -128,7 +131,7 @@ func switchTable(o *engine.Options) map[string]*bool {
 		"no-super": &o.NoSuper, "no-lazy": &o.NoLazy, "no-fast-return": &o.NoFastReturn, "no-state": &o.NoState, "no-behind": &o.NoBehind, "no-callees": &o.NoCallees, "no-wide-compare": &o.NoWideCompare, "no-conditions": &o.NoConditions, "no-safe-point": &o.NoSafePoint, "no-sigreturn": &o.NoReturn, "no-frames": &o.NoFrames,
 		"no-native-capture": &o.NoNativeCapture, "no-code-capture": &o.NoCodeCapture, "no-behind-check": &o.NoBehindCheck, "no-place-ahead": &o.NoPlaceAhead, "no-shared-scans": &o.NoSharedScans, "no-trap-notes": &o.NoTrapNotes, "no-capture-pages": &o.NoCapturePages,
 		"no-start-sites": &o.NoStartSites, "ask-pointers": &o.AskPointers, "ask-opens": &o.AskOpens, "no-short": &o.NoShort, "short": &o.Short,
-		noVector: elsewhere, hastyRings: elsewhere, largeRings: elsewhere, punctualMonitor: elsewhere, captureAlone: elsewhere, noSizes: elsewhere, meetEach: elsewhere, namesLater: elsewhere, countAtOnce: elsewhere, allSites: elsewhere, askExecutables: elsewhere, wholeTables: elsewhere, noKeptNames: elsewhere, wholeBinary: elsewhere, noLongBursts: elsewhere, unboundBursts: elsewhere, spreadBursts: &o.SpreadBursts, overwriteBursts: elsewhere, fewBursts: elsewhere, noCallers: elsewhere, allAddresses: elsewhere, noCallLoop: elsewhere,
+		noVector: elsewhere, hastyRings: elsewhere, largeRings: elsewhere, punctualMonitor: elsewhere, captureAlone: elsewhere, noSizes: elsewhere, meetEach: elsewhere, plainRows: elsewhere, namesLater: elsewhere, countAtOnce: elsewhere, allSites: elsewhere, askExecutables: elsewhere, wholeTables: elsewhere, noKeptNames: elsewhere, wholeBinary: elsewhere, noLongBursts: elsewhere, unboundBursts: elsewhere, spreadBursts: &o.SpreadBursts, overwriteBursts: elsewhere, fewBursts: elsewhere, noCallers: elsewhere, allAddresses: elsewhere, noCallLoop: elsewhere,
 	}
 }
 

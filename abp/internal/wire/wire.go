@@ -34,6 +34,12 @@ func (e *Encoder) U32(v uint32) { e.B = binary.LittleEndian.AppendUint32(e.B, v)
 // U64 appends eight bytes.
 func (e *Encoder) U64(v uint64) { e.B = binary.LittleEndian.AppendUint64(e.B, v) }
 
+// Uvarint appends a number as LEB128, seven bits a byte, the lowest first.
+func (e *Encoder) Uvarint(v uint64) { e.B = binary.AppendUvarint(e.B, v) }
+
+// Varint appends a number with its sign as LEB128: 0, -1, 1, -2 … as 0, 1, 2, 3 …
+func (e *Encoder) Varint(v int64) { e.B = binary.AppendVarint(e.B, v) }
+
 // Bool is a byte, 0 or 1; readers take any other value for true.
 func (e *Encoder) Bool(v bool) {
 	if v {
@@ -114,6 +120,34 @@ func (d *Decoder) U64() uint64 {
 		return binary.LittleEndian.Uint64(v)
 	}
 	return 0
+}
+
+// Uvarint takes off what Encoder.Uvarint appends.
+func (d *Decoder) Uvarint() uint64 {
+	if len(d.B) > 0 && d.B[0] < 0x80 { // as most are
+		v := d.B[0]
+		d.B = d.B[1:]
+		return uint64(v)
+	}
+	v, n := binary.Uvarint(d.B)
+	d.pass(n)
+	return v
+}
+
+// Varint takes off what Encoder.Varint appends.
+func (d *Decoder) Varint() int64 {
+	v, n := binary.Varint(d.B)
+	d.pass(n)
+	return v
+}
+
+// pass takes the bytes of a number off; none or less: it is cut short, or too long for one.
+func (d *Decoder) pass(n int) {
+	if n <= 0 {
+		d.Err, d.B = ErrShort, nil
+		return
+	}
+	d.B = d.B[n:]
 }
 
 // Bool takes a byte off; any but 0 is true.
