@@ -86,6 +86,9 @@ func (b *Builder) Observed(observe Observer, dropped func(fn int32, s *State)) *
 	return o
 }
 
+// Uncounted has the tree count nothing, and steps say nothing of what words count for: who observes wants no more than which instructions of which function.
+func (o *observed) Uncounted() { o.uncounted = true }
+
 // Finish has all functions gone: the thread has ended.
 func (o *observed) Finish() { o.finishFrames() }
 
@@ -101,8 +104,9 @@ func (b *Builder) FunctionOf(n int32) *Function { return b.pl.functions()[n] }
 // observed is a Tracker that tells of every step.
 type observed struct {
 	*Tracker
-	observe Observer
-	step    Step
+	observe   Observer
+	step      Step
+	uncounted bool
 }
 
 // behind brings each execution to another Sink first.
@@ -186,6 +190,10 @@ func (o *observed) steps(p *plan, b *abp.Block, words []uint64, completed int) {
 		t.arrive(p.addr, p.fn)
 	}
 	s.Block, s.Dynamic, s.Counted, s.returned = b, nil, t.count, false
+	if o.uncounted {
+		o.uncountedSteps(p, words, completed)
+		return
+	}
 	if p.more == nil {
 		s.From, s.To = 0, completed
 		c := p.static
@@ -215,11 +223,32 @@ func (o *observed) steps(p *plan, b *abp.Block, words []uint64, completed int) {
 		s.returned = st.op == opRet && s.To == st.to
 		o.observe(s)
 		if st.op != opNone && s.To == st.to {
-			slot := uint64(0)
-			if st.slot >= 0 {
-				slot = words[st.slot] + st.offset
-			}
-			t.leave(st, slot)
+			t.leaveBy(st, words)
+		}
+	}
+}
+
+// uncountedSteps is steps where nothing is counted.
+func (o *observed) uncountedSteps(p *plan, words []uint64, completed int) {
+	t, s := o.Tracker, &o.step
+	if p.more == nil {
+		s.From, s.To = 0, completed
+		o.observe(s)
+		return
+	}
+	for k := range p.more.steps {
+		st := &p.more.steps[k]
+		if st.from >= completed {
+			return
+		}
+		if k > 0 && st.fn != t.match {
+			t.arrive(st.addr, st.fn)
+		}
+		s.From, s.To = st.from, min(st.to, completed)
+		s.returned = st.op == opRet && s.To == st.to
+		o.observe(s)
+		if st.op != opNone && s.To == st.to {
+			t.leaveBy(st, words)
 		}
 	}
 }

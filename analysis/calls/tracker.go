@@ -157,11 +157,7 @@ func (t *Tracker) steps(prog *program, words []uint64, from int) {
 		t.add(&s.static)
 		t.addDynamic(dynamic, s.from, s.to)
 		if s.op != opNone {
-			slot := uint64(0)
-			if s.slot >= 0 {
-				slot = words[s.slot] + s.offset
-			}
-			t.leave(s, slot)
+			t.leaveBy(s, words)
 		}
 	}
 }
@@ -264,4 +260,13 @@ func (t *Tracker) add(c *abp.Counts) {
 func (t *Tracker) leave(s *step, slot uint64) {
 	t.pend = pending{op: s.op, site: s.site, ret: s.ret, target: s.target, slot: slot}
 	t.match = -1
+}
+
+// leaveBy is leave with the words of an execution.
+func (t *Tracker) leaveBy(s *step, words []uint64) {
+	slot := uint64(0)
+	if s.slot >= 0 {
+		slot = words[s.slot] + s.offset
+	}
+	t.leave(s, slot)
 }

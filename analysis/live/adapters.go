@@ -21,12 +21,16 @@ func newCalls(p *abp.Process) *callsAnalysis {
 	return &callsAnalysis{calls.NewBuilder(p, calls.Query{})}
 }
 
-// OneByOne has some analyses follow calls without the loop in C, for comparison.
+// OneByOne has some analyses follow calls without the loop in C, and paths step by step, for comparison.
 func OneByOne(specs []Spec) []Spec {
 	specs = slices.Clone(specs)
 	for i := range specs {
-		if specs[i].Kind == KindCalls && !specs[i].custom {
-			specs[i].make = func(p *abp.Process) Analysis { return &callsAnalysis{calls.NewBuilder(p, calls.Query{}).OneByOne()} }
+		switch s := &specs[i]; {
+		case s.custom:
+		case s.Kind == KindCalls:
+			s.make = func(p *abp.Process) Analysis { return &callsAnalysis{calls.NewBuilder(p, calls.Query{}).OneByOne()} }
+		case s.Kind == kindPaths:
+			s.make = func(p *abp.Process) Analysis { return &pathAnalysis{paths.NewTotals(p).OneByOne()} }
 		}
 	}
 	return specs

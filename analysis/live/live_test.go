@@ -337,3 +337,42 @@ func FuzzConsume(f *testing.F) {
 		}
 	})
 }
+
+// TestPathsOneByOne: paths of which what steps do to them is known by then are those of steps that are carried out one by one, also over gaps.
+func TestPathsOneByOne(t *testing.T) {
+	for _, executions := range []int{0, 50_000} {
+		p, proc := open(t, executions)
+		var all []string
+		for _, totals := range []*paths.Totals{paths.NewTotals(proc), paths.NewTotals(proc).OneByOne()} {
+			for i := range proc.Threads() {
+				c := totals.Thread()
+				c.Scale(2)
+				if err := stream.Thread(p, proc, &proc.Threads()[i], nil, &gapped{c, 0}); err != nil {
+					t.Fatal(err)
+				}
+				totals.Add(c, 0.5)
+			}
+			made, err := json.Marshal(totals.Result())
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, string(made))
+		}
+		if all[0] != all[1] || len(all[0]) < 200 {
+			t.Errorf("%s\nonce known, one by one\n%s", all[0], all[1])
+		}
+	}
+}
+
+// gapped has records missing behind each third stretch.
+type gapped struct {
+	*paths.Counter
+	n int
+}
+
+func (g *gapped) Stretch(state *abp.Exec, words []uint64) {
+	g.Counter.Stretch(state, words)
+	if g.n++; g.n%3 == 0 {
+		g.Gap()
+	}
+}

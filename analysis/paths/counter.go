@@ -16,6 +16,9 @@ type Counter struct {
 	follow *calls.Observed
 	blocks []*blockPlan // by number
 	trie   trie
+	known  steps
+	singly bool    // each step is carried out, whether or not what it does is known
+	times  float64 // how many executions are carried out at once
 	counts bool    // what is executed counts
 	all    *trie   // of bursts that are over; nil: there was none
 	scale  float64 // what counts of this one are to be multiplied by
@@ -29,8 +32,9 @@ type blockPlan struct {
 
 // newCounter begins with a thread.
 func newCounter(b *calls.Builder) *Counter {
-	c := &Counter{trie: newTrie(), scale: 1}
+	c := &Counter{trie: newTrie(), known: newSteps(), scale: 1, times: 1}
 	c.follow = b.Observed(c.step, func(_ int32, s *calls.State) { c.end(s.Node) })
+	c.follow.Uncounted()
 	return c
 }
 
@@ -50,8 +54,10 @@ func (c *Counter) Gap() {
 		t := newTrie()
 		c.all = &t
 	}
+	c.settle()
 	c.all.merge(&c.trie, c.scale)
 	c.trie.clear()
+	c.known.forget()
 }
 
 // finish ends all paths, since the thread has ended, and returns them.
@@ -61,35 +67,69 @@ func (c *Counter) finish() *trie {
 		return c.all
 	}
 	c.follow.Finish()
+	c.settle()
 	return &c.trie
 }
 
 // step follows some instructions of one function.
-//
-// A state with a node and From is one whose last instruction was a jump, at From: what comes begins a run.
 func (c *Counter) step(s *calls.Step) {
-	st, b := s.State(), s.Block
-	if c.counts = s.Counted; st.Node == 0 || st.From != 0 {
-		c.begin(st, s.Running(), b.InsAddr(s.From))
-	}
-	from, p := s.From, c.plan(b)
-	if p.part {
+	st, p := s.State(), c.plan(s.Block)
+	c.counts = s.Counted
+	if c.singly || !s.Counted {
+		u := unit{block: s.Block, from: s.From, to: s.To, returned: s.Returned(), plan: p}
+		c.carryOut(st, s.Running(), &u)
 		return
 	}
-	for _, j := range p.jumps {
-		if j < from || j >= s.To {
+	n := c.known.unit(s, p)
+	key := edgeKey{unit: n, fn: s.Running(), node: st.Node, from: st.From}
+	if e := c.known.known(&key); e != nil {
+		e.count++
+		st.Node, st.From = e.to, e.from
+		return
+	}
+	c.carryOut(st, key.fn, &c.known.units[n])
+	c.known.learn(&key, *st)
+}
+
+// settle adds up what edges have counted.
+func (c *Counter) settle() {
+	c.counts = true
+	for i := range c.known.edges {
+		if e := &c.known.edges[i]; e.count > 0 {
+			c.times = float64(e.count)
+			c.carryOut(&calls.State{Node: e.key.node, From: e.key.from}, e.key.fn, &c.known.units[e.key.unit])
+			e.count = 0
+		}
+	}
+	c.times = 1
+}
+
+// carryOut follows a step of a function.
+//
+// A state with a node and From is one whose last instruction was a jump, at From: what comes begins a run.
+func (c *Counter) carryOut(st *calls.State, fn int32, u *unit) {
+	b := u.block
+	if st.Node == 0 || st.From != 0 {
+		c.begin(st, fn, b.InsAddr(u.from))
+	}
+	if u.plan.part {
+		return
+	}
+	from := u.from
+	for _, j := range u.plan.jumps {
+		if j < from || j >= u.to {
 			continue
 		}
 		c.add(st.Node, j+1-from, b.InsAddr(j))
 		from, st.From = j+1, b.InsAddr(j)
-		if from < s.To {
-			c.begin(st, s.Running(), b.InsAddr(from))
+		if from < u.to {
+			c.begin(st, fn, b.InsAddr(from))
 		}
 	}
-	if from < s.To {
-		c.add(st.Node, s.To-from, 0)
+	if from < u.to {
+		c.add(st.Node, u.to-from, 0)
 	}
-	if s.Returned() {
+	if u.returned {
 		c.end(st.Node)
 		*st = calls.State{}
 	}
@@ -98,13 +138,13 @@ func (c *Counter) step(s *calls.Step) {
 // begin begins a run at an address, and a path if none goes on.
 func (c *Counter) begin(st *calls.State, fn int32, addr uint64) {
 	n := &c.trie.all[st.Node]
-	if st.Node != 0 && (addr <= st.From || n.depth >= maxRuns || len(c.trie.all) >= maxNodes || n.fn != fn) {
+	if st.Node != 0 && (addr <= st.From || n.depth >= maxRuns || n.fn != fn || len(c.trie.all) >= maxNodes && !c.trie.has(st.Node, fn, addr)) {
 		c.end(st.Node)
 		st.Node = 0
 	}
 	st.Node, st.From = c.trie.child(st.Node, fn, addr), 0
 	if c.counts {
-		c.trie.all[st.Node].met++
+		c.trie.all[st.Node].met += c.times
 	}
 }
 
@@ -113,13 +153,13 @@ func (c *Counter) add(n int32, instructions int, jump uint64) {
 	if !c.counts {
 		instructions = 0
 	}
-	c.trie.add(n, uint64(instructions), jump)
+	c.trie.add(n, float64(instructions)*c.times, jump)
 }
 
 // end counts a path that ends with a node, likewise.
 func (c *Counter) end(n int32) {
 	if c.counts {
-		c.trie.end(n)
+		c.trie.end(n, c.times)
 	}
 }
 

@@ -58,6 +58,8 @@ type Totals struct {
 	proc *abp.Process
 	b    *calls.Builder
 	all  trie
+	// singly: Counter's
+	singly bool
 }
 
 // NewTotals begins with nothing.
@@ -65,8 +67,18 @@ func NewTotals(proc *abp.Process) *Totals {
 	return &Totals{proc: proc, b: calls.NewBuilder(proc, calls.Query{}), all: newTrie()}
 }
 
+// OneByOne has each step of a thread carried out by itself, for comparison.
+func (t *Totals) OneByOne() *Totals {
+	t.singly = true
+	return t
+}
+
 // Thread returns what counts a thread.
-func (t *Totals) Thread() *Counter { return newCounter(t.b) }
+func (t *Totals) Thread() *Counter {
+	c := newCounter(t.b)
+	c.singly = t.singly
+	return c
+}
 
 // Add adds what was counted of a thread, which has ended, times scale.
 func (t *Totals) Add(c *Counter, scale float64) { t.all.merge(c.finish(), scale) }

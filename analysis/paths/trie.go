@@ -69,20 +69,23 @@ func (t *trie) grow() {
 }
 
 // add counts instructions of a run; jump is its last one if that is among them.
-func (t *trie) add(n int32, instructions, jump uint64) {
+func (t *trie) add(n int32, instructions float64, jump uint64) {
 	c := &t.all[n]
-	c.instructions += float64(instructions)
+	c.instructions += instructions
 	if jump != 0 {
 		c.jump = jump
 	}
 }
 
-// end counts a path that ends with a node.
-func (t *trie) end(n int32) {
+// end counts so many paths that end with a node.
+func (t *trie) end(n int32, times float64) {
 	if n != 0 {
-		t.all[n].ended++
+		t.all[n].ended += times
 	}
 }
+
+// has tells whether a run was met behind a node.
+func (t *trie) has(parent, fn int32, addr uint64) bool { return t.table[t.find(parent, fn, addr)] != 0 }
 
 // merge adds another trie of the same functions, times scale.
 func (t *trie) merge(o *trie, scale float64) {

@@ -88,7 +88,7 @@ func TestAnalysesBesideEqualProfiles(t *testing.T) {
 // records by itself where there is nothing else. The first program goes every way.
 func callsBeside(t *testing.T, dir string, number int, argv []string) {
 	t.Helper()
-	ways := [][]string{{"calltree"}, {"methods,paths"}, {"callgraph", "--engine", "all-addresses"}, {"calltree", "--engine", "no-call-loop"},
+	ways := [][]string{{"calltree"}, {"methods,paths"}, {"callgraph", "--engine", "all-addresses"}, {"methods,paths", "--engine", "no-call-loop"},
 		{"calltree", "--keep-records"}, {"calltree", "--buffering", "fastforward"}, {"calltree", "--engine", "no-super,no-lazy"}}
 	if number > 0 && !*every {
 		ways = [][]string{ways[0], ways[1+number%(len(ways)-1)]}
