@@ -21,7 +21,7 @@ func newCalls(p *abp.Process) *callsAnalysis {
 	return &callsAnalysis{calls.NewBuilder(p, calls.Query{})}
 }
 
-// OneByOne has some analyses follow calls without the loop in C, and paths step by step, for comparison.
+// OneByOne has some analyses follow calls without the loop in C, paths step by step, and distances in one goroutine, for comparison.
 func OneByOne(specs []Spec) []Spec {
 	specs = slices.Clone(specs)
 	for i := range specs {
@@ -31,6 +31,15 @@ func OneByOne(specs []Spec) []Spec {
 			s.make = func(p *abp.Process) Analysis { return &callsAnalysis{calls.NewBuilder(p, calls.Query{}).OneByOne()} }
 		case s.Kind == kindPaths:
 			s.make = func(p *abp.Process) Analysis { return &pathAnalysis{paths.NewTotals(p).OneByOne()} }
+		default:
+			made := s.make
+			s.make = func(p *abp.Process) Analysis {
+				a := made(p)
+				if d, ok := a.(*distances); ok {
+					d.all.AtOnce()
+				}
+				return a
+			}
 		}
 	}
 	return specs

@@ -7,6 +7,7 @@ type batch struct {
 	missed         [1 << unitBits]missed
 	stale          [1 << unitBits]uint32 // of recent lines that were first used in this unit: the units in which they were before
 	misses, stales int
+	none           [1]entry // a table with nothing in it
 }
 
 // missed is a reference to a line that was not recent, as near_amd64.h has it.
@@ -38,29 +39,47 @@ func (c *Counter) refer(keys []uint64) {
 func (c *Counter) many(keys []uint64, now uint32) {
 	b := c.batch
 	b.pass(c, keys, now)
-	c.touch(now)
-	for k, n := range b.hits {
+	if c.later != nil {
+		c.later.take(b, now)
+		return
+	}
+	c.touch(b.stale[:b.stales], now)
+	c.hit(&b.hits)
+	clear(b.hits[:])
+	c.misses(b.missed[:b.misses], b.stale[:], now)
+	if c.limit == 0 && c.Refs-c.when.since >= c.when.after {
+		c.startLater()
+	}
+}
+
+// hit counts references to recent lines.
+func (c *Counter) hit(hits *[recents]uint64) {
+	for k, n := range hits {
 		if n > 0 {
 			c.add(uint64(k), float64(n))
-			b.hits[k] = 0
 		}
 	}
+}
+
+// misses counts references to lines that were not recent, in their order. stale is room for the units in which these lines were used before.
+func (c *Counter) misses(list []missed, stale []uint32, now uint32) {
 	for i := 0; ; i++ {
-		i = b.far(c, i, now)
-		c.touch(now)
-		if i == b.misses {
+		var stales int
+		i, stales = c.farPass(list, i, stale, now)
+		c.touch(stale[:stales], now)
+		if i == len(list) {
 			return
 		}
-		c.miss(&b.missed[i], now)
+		c.miss(&list[i], now)
 	}
 }
 
 // touch counts lines that were used first in this unit, and before in those that are listed.
-func (c *Counter) touch(now uint32) {
+func (c *Counter) touch(stale []uint32, now uint32) {
 	if c.limit > 0 {
 		return
 	}
-	for _, before := range c.batch.stale[:c.batch.stales] {
+	for _, before := range stale {
 		c.sets.touch(before, now)
 	}
 }

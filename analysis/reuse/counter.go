@@ -45,6 +45,9 @@ type Counter struct {
 	places [recents]uint32 // where its entry was when it was looked up
 	fresh  int             // how many there are
 	batch  *batch          // nil: each reference is counted by itself
+	later  *later          // what counts all but the list of recent lines meanwhile; nil: nobody
+	when   laterWhen
+	room   [1 << unitBits]uint32
 	table  []entry
 	used   int
 	times  times  // of each line's last use, but for recent ones
@@ -90,7 +93,7 @@ func New(line uint64, limit int) *Counter {
 // newCounter counts one by one.
 func newCounter(line uint64, limit int) *Counter {
 	return &Counter{shift: uint(bits.TrailingZeros64(line)), table: make([]entry, 1<<12), times: newTimes(1 << 14),
-		limit: limit, threshold: ^uint64(0), sample: newSample(limit)}
+		limit: limit, threshold: ^uint64(0), sample: newSample(limit), when: laterWhen{after: laterAfter}}
 }
 
 // Rate is the share of lines that is followed: 1 if all are.

@@ -9,6 +9,8 @@
 // whose hash is below a threshold, which is lowered so that no more than a fixed number of
 // lines is followed (SHARDS: Waldspurger et al., FAST 2015), and multiplies.
 //
-// Callers: the command analyze reuse. A Counter belongs to one goroutine. An access that
+// Beside the list of lines that were used last, which takes nearly all references, a long thread's distances are counted by a second goroutine (later).
+//
+// Callers: the command analyze reuse, and analyses beside the application. A Counter belongs to one goroutine. An access that
 // touches two lines is a reference to each. Threads come one after the other.
 package reuse

@@ -55,7 +55,7 @@ TARGET static inline uint64_t bucket(uint64_t d)
 	return ((octave + 1) << SUB_BITS) + (d >> octave & ((1 << SUB_BITS) - 1));
 }
 
-enum { AHEAD = 4 };
+enum { AHEAD = 4, FAR_AHEAD = 12 };
 
 TARGET void far_pass(struct far *f, const struct missed *missed, struct entry *table, uint64_t *bits, uint32_t *sums, double *hist, uint32_t *stale)
 {
@@ -66,6 +66,8 @@ TARGET void far_pass(struct far *f, const struct missed *missed, struct entry *t
 		const struct missed *m = &missed[at];
 		if (m->out == 0 || f->time + 1 >= f->room)
 			break;
+		if (at + FAR_AHEAD < f->count) // where near_pass was on another processor
+			__builtin_prefetch(&table[home(m[FAR_AHEAD].hash, mask)]);
 		if (at + AHEAD < f->count) // the entry is there since near_pass, the bits of its time are not; another's entry does no harm
 			__builtin_prefetch(&bits[table[home(m[AHEAD].hash, mask)].time / GROUP_BITS * (GROUP_BITS / 64)]);
 		struct entry *e = found(table, mask, m->key, m->hash);

@@ -23,23 +23,27 @@ func haveVector() bool { return C.near_supported() != 0 }
 // pass refers to lines, one at least, in the unit that is given. What was not among the recent lines is in b.missed afterwards, and the
 // units of those that were used first in this one in b.stale.
 func (b *batch) pass(c *Counter, keys []uint64, now uint32) {
-	n := C.struct_near{count: C.uint64_t(len(keys)), now: C.uint64_t(now), mask: C.uint64_t(len(c.table) - 1)}
-	C.near_pass(&n, (*C.uint64_t)(&c.recent[0]), (*C.uint32_t)(&c.epochs[0]), (*C.uint8_t)(&b.ages[0]), (*C.uint64_t)(&keys[0]), (*C.struct_entry)(unsafe.Pointer(&c.table[0])),
+	table := b.none[:]
+	if c.later == nil { // else it is another goroutine's, and there is no use in having its entries come to this processor
+		table = c.table
+	}
+	n := C.struct_near{count: C.uint64_t(len(keys)), now: C.uint64_t(now), mask: C.uint64_t(len(table) - 1)}
+	C.near_pass(&n, (*C.uint64_t)(&c.recent[0]), (*C.uint32_t)(&c.epochs[0]), (*C.uint8_t)(&b.ages[0]), (*C.uint64_t)(&keys[0]), (*C.struct_entry)(unsafe.Pointer(&table[0])),
 		(*C.uint64_t)(&b.hits[0]), (*C.struct_missed)(unsafe.Pointer(&b.missed[0])), (*C.uint32_t)(&b.stale[0]))
 	b.misses, b.stales = int(n.missed), int(n.stale)
 }
 
-// far goes on with what was not among the recent lines, from one on, up to one that is left to Go, and returns which. The units in which lines had been used
-// before that are used first in this one are in b.stale.
-func (b *batch) far(c *Counter, at int, now uint32) int {
+// farPass goes on with what was not among the recent lines, from one on, up to one that is left to Go, and returns which. The units in which lines had been used
+// before that are used first in this one are in stale, of which it returns how many.
+func (c *Counter) farPass(list []missed, at int, stale []uint32, now uint32) (next, stales int) {
 	t := &c.times
-	f := C.struct_far{at: C.uint64_t(at), count: C.uint64_t(b.misses), now: C.uint64_t(now), mask: C.uint64_t(len(c.table) - 1), recent: C.uint64_t(c.fresh),
+	f := C.struct_far{at: C.uint64_t(at), count: C.uint64_t(len(list)), now: C.uint64_t(now), mask: C.uint64_t(len(c.table) - 1), recent: C.uint64_t(c.fresh),
 		time: C.uint64_t(c.now), in: C.uint64_t(t.in), room: C.uint64_t(t.room()), levels: C.uint64_t(len(t.levels)), buckets: C.uint64_t(len(c.Hist)), weight: C.double(c.sample.weight)}
 	for i, l := range t.levels {
 		f.level[i] = C.uint32_t(l)
 	}
-	C.far_pass(&f, (*C.struct_missed)(unsafe.Pointer(&b.missed[0])), (*C.struct_entry)(unsafe.Pointer(&c.table[0])), (*C.uint64_t)(&t.bits[0]),
-		(*C.uint32_t)(&t.sums[0]), (*C.double)(unsafe.SliceData(c.Hist)), (*C.uint32_t)(&b.stale[0]))
-	c.now, b.stales = uint32(f.time), int(f.stale)
-	return int(f.at)
+	C.far_pass(&f, (*C.struct_missed)(unsafe.Pointer(unsafe.SliceData(list))), (*C.struct_entry)(unsafe.Pointer(&c.table[0])), (*C.uint64_t)(&t.bits[0]),
+		(*C.uint32_t)(&t.sums[0]), (*C.double)(unsafe.SliceData(c.Hist)), (*C.uint32_t)(&stale[0]))
+	c.now = uint32(f.time)
+	return int(f.at), int(f.stale)
 }

@@ -83,6 +83,7 @@ type Totals struct {
 	tables  [][]entry         // of the lines that were met, of a sample of those that were followed
 	sets    map[uint][]uint64 // working sets by length
 	every   uint              // the length that is told, a shift of units
+	atOnce  bool              // Counter's
 }
 
 // NewTotals begins with nothing.
@@ -90,9 +91,13 @@ func NewTotals(proc *abp.Process, o Options) *Totals {
 	return &Totals{proc: proc, options: o, rate: 1, sets: map[uint][]uint64{}}
 }
 
+// AtOnce has one goroutine count all of a thread, for comparison.
+func (t *Totals) AtOnce() { t.atOnce = true }
+
 // Thread returns what counts a thread, and what takes its executions apart for it.
 func (t *Totals) Thread() (*Counter, stream.Counted) {
 	c := New(t.options.Line, t.options.Limit)
+	c.when.never = t.atOnce
 	c.lines = stream.NewLines(t.proc, c.shift, 1<<unitBits, c.refer)
 	if c.limit > 0 {
 		c.lines.Sample(c.threshold)

@@ -3,6 +3,7 @@ package reuse
 import (
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"syscall"
 	"testing"
@@ -182,6 +183,79 @@ func TestVectorIsOneByOne(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestLater: with a goroutine for what is not among the recent lines all is counted as without one, also where somebody asks on the way and where its queue is full.
+func TestLater(t *testing.T) {
+	if !haveVector() {
+		t.Skip("the list is looked through in Go here")
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
+	keys := trace(1 << 20)
+	rng := rand.New(rand.NewPCG(5, 9))
+	for range 500_000 {
+		keys = append(keys, 1<<41+rng.Uint64N(1<<17))
+	}
+	for i := range keys {
+		keys[i]++
+	}
+	one, two := New(64, 0), New(64, 0)
+	one.when.never, two.when.after = true, 1<<12
+	begun, asked := 0, 0
+	for rest := keys; len(rest) > 0; {
+		n := min(1+rng.IntN(1<<16), len(rest))
+		one.refer(rest[:n])
+		two.refer(rest[:n])
+		rest = rest[n:]
+		if two.later != nil {
+			begun++
+		}
+		if rng.IntN(12) > 0 {
+			continue
+		}
+		asked++
+		two.settle()
+		if one.Refs != two.Refs || one.Cold != two.Cold || one.distinct != two.distinct || !slices.Equal(one.Hist, two.Hist) {
+			t.Fatalf("%d references, %v cold, %v; at once %d, %v, %v", two.Refs, two.Cold, two.Hist, one.Refs, one.Cold, one.Hist)
+		}
+		for s := one.sets.shortest; s < longestStretch; s++ {
+			if !slices.Equal(two.sets.of(s), one.sets.of(s)) {
+				t.Fatalf("working sets of 1<<%d units %v, at once %v", s, two.sets.of(s), one.sets.of(s))
+			}
+		}
+	}
+	if begun == 0 || asked == 0 || one.later != nil {
+		t.Errorf("begun %d times, asked %d times", begun, asked)
+	}
+	two.settle()
+}
+
+// TestLaterPanics: what the other goroutine panics with is the panic of who asks what was counted, and nobody waits for it before.
+func TestLaterPanics(t *testing.T) {
+	if !haveVector() {
+		t.Skip("the list is looked through in Go here")
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
+	keys := trace(1 << 20)
+	for i := range keys {
+		keys[i]++
+	}
+	c := New(64, 0)
+	c.when.after = 1 << 12
+	c.refer(keys[:1<<14])
+	if c.later == nil {
+		t.Fatal("not begun")
+	}
+	c.later.filling.units = append(c.later.filling.units, unitEnd{now: 1, missed: 1 << 20}) // which it does not have
+	for range 3 {
+		c.refer(keys)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("nobody heard of it")
+		}
+	}()
+	c.settle()
 }
 
 // BenchmarkRefer refers to lines of all kinds of locality.

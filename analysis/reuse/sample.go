@@ -122,6 +122,7 @@ func (c *Counter) flush() {
 		c.lines.Flush()
 		c.Refs += c.lines.Passed()
 	}
+	c.settle()
 	if c.limit > 0 {
 		c.turn()
 		c.weigh()

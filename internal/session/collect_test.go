@@ -1,6 +1,7 @@
 package session
 
 import (
+	"os"
 	"runtime"
 	"runtime/debug"
 	"testing"
@@ -69,6 +70,35 @@ func TestCollectSeldom(t *testing.T) {
 	time.Sleep(5 * time.Millisecond)
 	if got := percent(); got != before {
 		t.Errorf("%d percent afterwards, %d before", got, before)
+	}
+}
+
+// One goroutine more runs at a time once the start is over, and where there are processors for several.
+func TestMoreProcs(t *testing.T) {
+	if os.Getenv("GOMAXPROCS") != "" {
+		t.Skip("GOMAXPROCS is set")
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
+	for _, c := range []struct {
+		opts Options
+		want int
+	}{{Options{}, 5}, {Options{Only: OnlyCount}, 4}, {Options{Engine: []string{fewerProcs}}, 4}} {
+		r := &run{opts: &c.opts, started: time.Now()}
+		if r.moreProcs(r.started.Add(startOver - 1)); runtime.GOMAXPROCS(0) != 4 {
+			t.Error("while the run starts")
+		}
+		r.moreProcs(r.started.Add(startOver))
+		if n := runtime.GOMAXPROCS(0); n != c.want {
+			t.Errorf("%+v: %d, not %d", c.opts, n, c.want)
+		}
+		if r.procsAgain(); runtime.GOMAXPROCS(0) != 4 {
+			t.Error("not taken back")
+		}
+	}
+	runtime.GOMAXPROCS(1)
+	r := &run{opts: &Options{}, started: time.Now()}
+	if r.moreProcs(r.started.Add(startOver)); runtime.GOMAXPROCS(0) != 1 {
+		t.Error("one processor has more")
 	}
 }
 

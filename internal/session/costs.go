@@ -47,6 +47,7 @@ type costs struct {
 	shared  uint64
 	rings   uint64
 	forgot  bool // see forgetStart
+	procs   int  // the runtime's before moreProcs; 0: that is to come
 }
 
 // costsEvery is how often memory is looked at: it costs some 50 µs.

@@ -60,6 +60,7 @@ func Record(ctx context.Context, opts Options) (exit int, err error) {
 	defer r.cache.Close()
 	defer r.keepNames()
 	defer r.background.Wait()
+	defer r.procsAgain()
 	r.lookAbout()
 	path, err := r.prepare()
 	if err != nil {

@@ -30,6 +30,9 @@ const meetEach = "meet-each"
 // plainRows has rows of blocks written field by field, and what writing wants of a block found out in each process.
 const plainRows = "plain-rows"
 
+// fewerProcs has the runtime run as many goroutines at a time as there are processors, the tracer's among them.
+const fewerProcs = "fewer-procs"
+
 // wholeTables has exact names of functions looked for in images' tables of all functions.
 const wholeTables = "whole-tables"
 
@@ -56,7 +59,7 @@ const fewBursts = "few-bursts"
 // allAddresses has the address of every access recorded for analyses that look at those of return addresses alone.
 const allAddresses = "all-addresses"
 
-// noCallLoop has analyses follow calls one by one.
+// noCallLoop has analyses follow calls one by one, paths step by step, and distances counted by one goroutine.
 const noCallLoop = "no-call-loop"
 
 // noCallers has bursts begin without a word of who had called whom.
@@ -131,7 +134,7 @@ func switchTable(o *engine.Options) map[string]*bool {
 		"no-super": &o.NoSuper, "no-lazy": &o.NoLazy, "no-fast-return": &o.NoFastReturn, "no-state": &o.NoState, "no-behind": &o.NoBehind, "no-callees": &o.NoCallees, "no-wide-compare": &o.NoWideCompare, "no-conditions": &o.NoConditions, "no-safe-point": &o.NoSafePoint, "no-sigreturn": &o.NoReturn, "no-frames": &o.NoFrames,
 		"no-native-capture": &o.NoNativeCapture, "no-code-capture": &o.NoCodeCapture, "no-behind-check": &o.NoBehindCheck, "no-place-ahead": &o.NoPlaceAhead, "no-shared-scans": &o.NoSharedScans, "no-trap-notes": &o.NoTrapNotes, "no-capture-pages": &o.NoCapturePages,
 		"no-start-sites": &o.NoStartSites, "ask-pointers": &o.AskPointers, "ask-opens": &o.AskOpens, "no-short": &o.NoShort, "short": &o.Short,
-		noVector: elsewhere, hastyRings: elsewhere, largeRings: elsewhere, punctualMonitor: elsewhere, captureAlone: elsewhere, noSizes: elsewhere, meetEach: elsewhere, plainRows: elsewhere, namesLater: elsewhere, countAtOnce: elsewhere, allSites: elsewhere, askExecutables: elsewhere, wholeTables: elsewhere, noKeptNames: elsewhere, wholeBinary: elsewhere, noLongBursts: elsewhere, unboundBursts: elsewhere, spreadBursts: &o.SpreadBursts, overwriteBursts: elsewhere, fewBursts: elsewhere, noCallers: elsewhere, allAddresses: elsewhere, noCallLoop: elsewhere,
+		noVector: elsewhere, hastyRings: elsewhere, largeRings: elsewhere, punctualMonitor: elsewhere, captureAlone: elsewhere, noSizes: elsewhere, meetEach: elsewhere, plainRows: elsewhere, fewerProcs: elsewhere, namesLater: elsewhere, countAtOnce: elsewhere, allSites: elsewhere, askExecutables: elsewhere, wholeTables: elsewhere, noKeptNames: elsewhere, wholeBinary: elsewhere, noLongBursts: elsewhere, unboundBursts: elsewhere, spreadBursts: &o.SpreadBursts, overwriteBursts: elsewhere, fewBursts: elsewhere, noCallers: elsewhere, allAddresses: elsewhere, noCallLoop: elsewhere,
 	}
 }
 

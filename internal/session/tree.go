@@ -180,6 +180,7 @@ func (r *run) Poll() {
 	r.limits(now)
 	r.costs.memory(live, now)
 	r.forgetStart(now)
+	r.moreProcs(now)
 	// The flag may have been set by any goroutine; what follows from it is done
 	// here, on the one that may change the windows.
 	if !r.over.Load() {
