@@ -1,5 +1,10 @@
 package cache
 
+import (
+	"alleria/abp"
+	"alleria/analysis/stream"
+)
+
 // filter takes whole executions through the first levels eight accesses at a time (filter_amd64.c), and lists what these
 // miss. What it knows of blocks are numbers in slices, which C may look at.
 type filter struct {
@@ -76,15 +81,40 @@ func (f *filter) plan(id uint32, r *recipe) {
 
 // stretch takes whole executions as far as it knows them and returns where it stopped.
 func (f *filter) stretch(words []uint64, at int) int {
+	w := stream.Walked{At: at}
+	f.walk(words, &w)
+	return w.At
+}
+
+// walk is stretch, and counts executions by block if there is room for them.
+func (f *filter) walk(words []uint64, w *stream.Walked) {
 	for {
-		next := f.run(words, at)
+		at := w.At
+		w.At = f.run(words, at, w.Execs)
 		for e := 0; e < f.used; e += eventWords {
 			f.event(f.events[e], f.events[e+1], f.events[e+2])
 		}
-		if next == at || f.used+eventWords*(mostOps+1) <= len(f.events) {
-			return next
+		if w.At == at || f.used+eventWords*(mostOps+1) <= len(f.events) {
+			return
 		}
-		at = next
+	}
+}
+
+// Walks tells whether Walk may be called. It is stream.Walker's.
+func (s *Simulator) Walks() bool { return s.filter != nil && s.list == nil }
+
+// Walk is stream.Walker's: it goes over the words once, where otherwise somebody has to find out first where executions end.
+func (s *Simulator) Walk(state *abp.Exec, words []uint64, w *stream.Walked) {
+	s.x = *state
+	for {
+		w.Reach(len(s.filter.plans))
+		s.filter.walk(words, w)
+		b, exec := w.Next(s.proc, words)
+		if b == nil {
+			return
+		}
+		s.Stretch(state, exec)
+		w.Pass(b, exec)
 	}
 }
 

@@ -95,7 +95,7 @@ static void order(uint64_t *from, uint64_t *to)
 	}
 }
 
-TARGET void filter_run(struct filter *f, const uint64_t *words, struct plan *plans, const uint64_t *arena, uint64_t *runs,
+TARGET void filter_run(struct filter *f, const uint64_t *words, struct plan *plans, const uint64_t *arena, uint64_t *runs, uint64_t *execs,
 	uint64_t *d_tags, uint64_t *d_latest, uint64_t *i_tags, uint64_t *i_latest, uint64_t *events)
 {
 	const __m128i shift = _mm_cvtsi64_si128(f->d_shift);
@@ -110,6 +110,8 @@ TARGET void filter_run(struct filter *f, const uint64_t *words, struct plan *pla
 		const uint64_t *w = words + f->at + 1, *g = arena + p->at + p->fetches * FETCH_WORDS;
 		uint64_t before = f->events, pos = f->pos + f->at;
 		runs[id]++;
+		if (execs)
+			execs[id]++;
 		f->at += p->words;
 		if (p->latest != f->moved && f->i_ways)
 			code(f, p, arena + p->at, id, pos, i_tags, i_latest, events);

@@ -28,5 +28,5 @@ struct filter {
 };
 
 int filter_supported(void);
-void filter_run(struct filter *f, const uint64_t *words, struct plan *plans, const uint64_t *arena, uint64_t *runs,
+void filter_run(struct filter *f, const uint64_t *words, struct plan *plans, const uint64_t *arena, uint64_t *runs, uint64_t *execs,
 	uint64_t *d_tags, uint64_t *d_latest, uint64_t *i_tags, uint64_t *i_latest, uint64_t *events);

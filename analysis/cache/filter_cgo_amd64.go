@@ -21,8 +21,8 @@ var _ = [...]any{
 func haveVector() bool { return C.filter_supported() != 0 }
 
 // run goes on with whole executions from a word on, up to something that is left to the caller or until there is no room for
-// events, and returns where it stopped.
-func (f *filter) run(words []uint64, at int) int {
+// events, and returns where it stopped. execs counts executions by block, for all that have plans; nil: they are not counted.
+func (f *filter) run(words []uint64, at int, execs []uint64) int {
 	s := C.struct_filter{
 		at: C.uint64_t(at), words: C.uint64_t(len(words)), blocks: C.uint64_t(len(f.plans)), room: C.uint64_t(len(f.events)),
 		moved: C.uint64_t(f.sim.moved), d_shift: C.uint64_t(f.sim.line), d_mask: C.uint64_t(f.d.mask), d_ways: C.uint64_t(f.d.ways),
@@ -37,7 +37,7 @@ func (f *filter) run(words []uint64, at int) int {
 		s.list, s.pos = 1, C.uint64_t(f.sim.list.pos)
 	}
 	C.filter_run(&s, (*C.uint64_t)(unsafe.SliceData(words)), (*C.struct_plan)(unsafe.Pointer(unsafe.SliceData(f.plans))), (*C.uint64_t)(unsafe.SliceData(f.arena)),
-		(*C.uint64_t)(unsafe.SliceData(f.runs)), (*C.uint64_t)(&f.d.tags[0]), (*C.uint64_t)(&f.d.latest.tags[0]),
+		(*C.uint64_t)(unsafe.SliceData(f.runs)), (*C.uint64_t)(unsafe.SliceData(execs)), (*C.uint64_t)(&f.d.tags[0]), (*C.uint64_t)(&f.d.latest.tags[0]),
 		(*C.uint64_t)(&i.tags[0]), (*C.uint64_t)(&i.latest.tags[0]), (*C.uint64_t)(&f.events[0]))
 	f.used, f.sim.moved = int(s.events), uint64(s.moved)
 	return int(s.at)

@@ -6,4 +6,4 @@ package cache
 
 func haveVector() bool { return false }
 
-func (f *filter) run(_ []uint64, at int) int { return at }
+func (f *filter) run(_ []uint64, at int, _ []uint64) int { return at }

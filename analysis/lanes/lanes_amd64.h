@@ -74,7 +74,7 @@ int lanes_supported(void);
 // runs, if there are any, are executions by block.
 void lines_run(struct lines *l, const uint64_t *words, const struct plan *plans, const uint64_t *arena, uint64_t *keys, uint64_t *runs);
 void sample_run(struct lines *l, const uint64_t *words, const struct plan *plans, const uint64_t *arena, uint64_t *keys, uint64_t *runs);
-void pages_run(struct pages *p, const uint64_t *words, const struct plan *plans, uint64_t *arena, uint64_t *since, uint64_t *runs, struct recent *recents, uint64_t *events);
+void pages_run(struct pages *p, const uint64_t *words, const struct plan *plans, uint64_t *arena, uint64_t *since, uint64_t *runs, uint64_t *execs, struct recent *recents, uint64_t *events);
 void tracks_run(struct tracks *t, const uint64_t *words, const struct plan *plans, const uint64_t *arena, struct octet *octets, struct ends *ends);
 
 // planned is the plan of the execution that begins at w; words 0: it is none that has one, or not all of it is there.

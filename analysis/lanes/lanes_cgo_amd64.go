@@ -50,11 +50,12 @@ func (l *Lines) Run(words []uint64, at int, keys []uint64, n, enough int, runs [
 }
 
 // run goes on with whole executions from a word on, up to something that is left to the caller or until there is no room for events, and returns
-// where it stopped.
-func (v *Pages) run(words []uint64, at int) int {
+// where it stopped. execs counts executions by block, for as many as Blocks says; nil: they are not counted.
+func (v *Pages) run(words []uint64, at int, execs []uint64) int {
 	s := C.struct_pages{at: v.at(words, at, v.shift), room: C.uint64_t(len(v.events))}
 	C.pages_run(&s, (*C.uint64_t)(unsafe.SliceData(words)), v.first(), (*C.uint64_t)(unsafe.SliceData(v.arena)),
-		(*C.uint64_t)(unsafe.SliceData(v.since)), (*C.uint64_t)(unsafe.SliceData(v.runs)), (*C.struct_recent)(unsafe.Pointer(&v.recent)), (*C.uint64_t)(&v.events[0]))
+		(*C.uint64_t)(unsafe.SliceData(v.since)), (*C.uint64_t)(unsafe.SliceData(v.runs)), (*C.uint64_t)(unsafe.SliceData(execs)),
+		(*C.struct_recent)(unsafe.Pointer(&v.recent)), (*C.uint64_t)(&v.events[0]))
 	v.used = int(s.events)
 	return int(s.at.at)
 }

@@ -44,15 +44,28 @@ func (v *Pages) Add(b *abp.Block) {
 
 // Stretch takes whole executions as far as it knows them, and returns where it stopped.
 func (v *Pages) Stretch(words []uint64, at int) int {
+	w := Walked{At: at}
+	v.walk(words, &w)
+	return w.At
+}
+
+// Walk is Stretch, and counts executions by block.
+func (v *Pages) Walk(words []uint64, w *Walked) {
+	w.Reach(v.Blocks())
+	v.walk(words, w)
+}
+
+// walk counts executions if there is room for them.
+func (v *Pages) walk(words []uint64, w *Walked) {
 	for {
-		next := v.run(words, at)
+		at := w.At
+		w.At = v.run(words, at, w.Execs)
 		for e := 0; e < v.used; e += eventWords {
 			v.add(v.events[e]<<v.shift, v.events[e+1]&1 != 0, v.events[e+1]>>1)
 		}
-		if next == at || v.used+2*eventWords*MostAccesses <= len(v.events) {
-			return next
+		if w.At == at || v.used+2*eventWords*MostAccesses <= len(v.events) {
+			return
 		}
-		at = next
 	}
 }
 

@@ -31,7 +31,7 @@ TARGET __attribute__((noinline)) static uint64_t *moved(uint64_t *g, uint64_t *s
 	return event;
 }
 
-TARGET void pages_run(struct pages *f, const uint64_t *words, const struct plan *plans, uint64_t *arena, uint64_t *since, uint64_t *runs, struct recent *recents, uint64_t *events)
+TARGET void pages_run(struct pages *f, const uint64_t *words, const struct plan *plans, uint64_t *arena, uint64_t *since, uint64_t *runs, uint64_t *execs, struct recent *recents, uint64_t *events)
 {
 	const __m128i shift = _mm_cvtsi64_si128(f->at.shift);
 	const uint64_t *w = words + f->at.at, *const end = words + f->at.words;
@@ -50,6 +50,8 @@ TARGET void pages_run(struct pages *f, const uint64_t *words, const struct plan 
 			if (__builtin_expect(other, 0))
 				event = moved(g, since, before, other, page, recents, event);
 		}
+		if (execs)
+			execs[*w]++;
 		w = behind(w, p.words);
 	}
 	f->at.at = w - words;

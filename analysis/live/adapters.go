@@ -56,12 +56,12 @@ func newCaches(p *abp.Process, o cache.Options) *caches { return &caches{cache.N
 
 // simulating is a simulator and what feeds it.
 type simulating struct {
-	stream.Sink
+	stream.Walker
 	s *cache.Simulator
 }
 
 // Gap is stream.Gapped's.
-func (s *simulating) Gap() { s.Sink.(stream.Gapped).Gap() }
+func (s *simulating) Gap() { s.Walker.(stream.Gapped).Gap() }
 
 func (a *caches) Thread() stream.Sink {
 	s := a.all.Sink()

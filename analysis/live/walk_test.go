@@ -15,8 +15,8 @@ import (
 // TestWalk: an analysis that finds out by itself where executions end has what it has of executions that were looked for before, and counts as many, with marks and executions that are cut
 // among them, accesses in two lines and such as words count, and in bursts, whose first halves do not count.
 func TestWalk(t *testing.T) {
-	for i, text := range []string{"reuse", "reuse(sample=64)", "reuse", "reuse(sample=64)"} {
-		bursts := i > 1
+	for i, text := range []string{"reuse", "reuse(sample=64)", "reuse", "reuse(sample=64)", "cache", "cache", "heatmap", "heatmap"} {
+		bursts := i > 1 && i%2 == 1 || i == 2
 		rng := rand.New(rand.NewPCG(7, 8))
 		blocks, err := abptest.Random(rng, 80, abptest.Shape{Instructions: func() int { return 1 + rng.IntN(7) }, Size: func() uint32 { return 1 << rng.IntN(5) },
 			Offset: func() int64 { return int64(0x600000 + rng.IntN(1<<16)) }})

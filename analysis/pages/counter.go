@@ -107,6 +107,22 @@ func (c *Counter) Stretch(state *abp.Exec, words []uint64) {
 	}
 }
 
+// Walks tells whether Walk may be called. It is stream.Walker's.
+func (c *Counter) Walks() bool { return c.vector != nil }
+
+// Walk is stream.Walker's: it goes over the words once, where otherwise somebody has to find out first where executions end.
+func (c *Counter) Walk(state *abp.Exec, words []uint64, w *lanes.Walked) {
+	for {
+		c.vector.Walk(words, w)
+		b, exec := w.Next(state.Process, words)
+		if b == nil {
+			return
+		}
+		c.Stretch(state, exec)
+		w.Pass(b, exec)
+	}
+}
+
 // count counts an execution's plain accesses.
 func (c *Counter) count(plain []access, words []uint64) {
 	for k := range plain {

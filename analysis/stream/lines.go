@@ -39,23 +39,17 @@ func (l *Lines) Walks() bool { return l.vector != nil }
 // Walk is Walker's.
 func (l *Lines) Walk(state *abp.Exec, words []uint64, w *Walked) {
 	for {
-		for w.reach(l.vector.Blocks()); ; l.hand() {
+		for w.Reach(l.vector.Blocks()); ; l.hand() {
 			if w.At, l.n = l.vector.Run(words, w.At, l.keys, l.n, l.many, w.Execs); l.n < l.many {
 				break
 			}
 		}
-		if w.At == len(words) || words[w.At]>>32 != 0 {
+		b, exec := w.Next(l.accesses.proc, words)
+		if b == nil {
 			return
 		}
-		b := l.accesses.proc.Block(uint32(words[w.At]))
-		if b == nil || b.Words >= len(words)-w.At {
-			return
-		}
-		exec := words[w.At:][:1+b.Words]
 		l.Stretch(state, exec)
-		w.Took(b.ID)
-		w.Dynamic(b, exec[1:])
-		w.At += len(exec)
+		w.Pass(b, exec)
 	}
 }
 
