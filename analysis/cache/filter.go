@@ -14,7 +14,8 @@ type filter struct {
 	arena  []uint64     // fetches and groups of all blocks
 	runs   []uint64     // by block: executions
 	events []uint64
-	used   int // words of events that are filled
+	used   int      // words of events that are filled
+	inFS   []uint32 // where in the arena offsets with fs's base are
 }
 
 // filterPlan is what there is to be known of a block. It has the layout of C's.
@@ -67,6 +68,9 @@ func (f *filter) plan(id uint32, r *recipe) {
 		var g [groupWords]uint64
 		for k, op := range r.plain[from:min(from+lanes, len(r.plain))] {
 			g[k], g[groupLast+k] = op.offset, uint64(op.last)
+			if r.ops[op.op].seg == abp.SegFS {
+				f.inFS = append(f.inFS, uint32(len(f.arena)+k))
+			}
 			g[groupMasks] |= 1 << k
 			if op.word >= 0 {
 				g[groupIndex+k] = uint64(op.word)
@@ -77,6 +81,13 @@ func (f *filter) plan(id uint32, r *recipe) {
 		f.arena = append(f.arena, g[:]...)
 	}
 	f.plans[id] = p
+}
+
+// rebase has the base of fs be so much more.
+func (f *filter) rebase(by uint64) {
+	for _, at := range f.inFS {
+		f.arena[at] += by
+	}
 }
 
 // stretch takes whole executions as far as it knows them and returns where it stopped.
@@ -105,7 +116,7 @@ func (s *Simulator) Walks() bool { return s.filter != nil && s.list == nil }
 
 // Walk is stream.Walker's: it goes over the words once, where otherwise somebody has to find out first where executions end.
 func (s *Simulator) Walk(state *abp.Exec, words []uint64, w *stream.Walked) {
-	s.x = *state
+	s.begin(state)
 	for {
 		w.Reach(len(s.filter.plans))
 		s.filter.walk(words, w)

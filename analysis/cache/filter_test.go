@@ -49,6 +49,7 @@ func TestEightAtATime(t *testing.T) {
 				t.Fatal("it is not done as was asked for")
 			}
 			s.Stretch(state, words)
+			s.Stretch(&abp.Exec{Process: proc, FSBase: 0x7e0000002340}, words) // another base of fs
 			s.Stretch(state, words[:0])
 			all.Add(s, 1)
 			text, err := json.Marshal(all.Result())

@@ -53,7 +53,7 @@ func (t *threads) take(x *abp.Exec) {
 		s.Single(x)
 		return
 	}
-	s.x = *x
+	s.begin(x)
 	r := s.recipe(x.Block.ID)
 	r.runs++
 	if !r.fast || r.latest != s.moved && !s.fetched(r) {

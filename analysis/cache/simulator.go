@@ -84,9 +84,9 @@ type recipe struct {
 	latest  uint64 // Simulator.moved when all of fetches were the latest lines of their sets
 }
 
-// plainOp is an access of the plain kind without a segment.
+// plainOp is an access of the plain kind, of no segment but fs.
 type plainOp struct {
-	offset uint64
+	offset uint64 // with fs's base, if it is of that
 	word   int32  // -1: none
 	last   uint32 // its size less one
 	op     uint32 // which of recipe.ops it is
@@ -112,6 +112,8 @@ type Simulator struct {
 	filter           *filter // nil: everything is done here
 	list             *list   // where references are listed instead of simulated; nil: they are simulated
 	x                abp.Exec
+	fs               uint64     // its base of fs, which offsets of plain accesses have with them
+	inFS             []*plainOp // which of them
 	cur              *recipe
 	each             func(m *abp.Mem)
 	apart            *counting // what counts nothing, or else what counts; nil: everything counts
@@ -191,13 +193,33 @@ func (r *recipe) prepare(s *Simulator) {
 			for l := first; l <= end; l++ {
 				r.fetches = append(r.fetches, fetchOp{l, uint32(i)})
 			}
-		case op.kind != opPlain || op.seg != abp.SegNone || op.cut || op.size == 0:
+		case op.kind != opPlain || op.seg != abp.SegNone && op.seg != abp.SegFS || op.cut || op.size == 0:
 			return
 		default:
 			r.plain = append(r.plain, plainOp{op.offset, int32(op.word), op.size - 1, uint32(i)})
 		}
 	}
 	r.fast = true
+	for i := range r.plain {
+		if p := &r.plain[i]; r.ops[p.op].seg == abp.SegFS {
+			p.offset += s.fs
+			s.inFS = append(s.inFS, p)
+		}
+	}
+}
+
+// begin begins with executions in a state. The base of fs is nearly always the same for a thread: the fast way has it in offsets, and knows nothing of it.
+func (s *Simulator) begin(state *abp.Exec) {
+	s.x = *state
+	if by := state.FSBase - s.fs; by != 0 {
+		s.fs = state.FSBase
+		for _, p := range s.inFS {
+			p.offset += by
+		}
+		if s.filter != nil {
+			s.filter.rebase(by)
+		}
+	}
 }
 
 // accesses appends the accesses of an instruction.
@@ -218,7 +240,7 @@ func (r *recipe) accesses(i int) {
 
 // Stretch takes whole executions.
 func (s *Simulator) Stretch(state *abp.Exec, words []uint64) {
-	s.x = *state
+	s.begin(state)
 	for i := 0; i < len(words); {
 		if s.filter != nil {
 			if i = s.filter.stretch(words, i); i == len(words) {
@@ -305,7 +327,7 @@ func latestLines(ops []plainOp, words []uint64, d *latest, shift uint) int {
 
 // Single takes an execution that may be cut or emulated.
 func (s *Simulator) Single(x *abp.Exec) {
-	s.x = *x
+	s.begin(x)
 	r := s.recipe(x.Block.ID)
 	if s.list != nil {
 		s.list.begin(x.Block.ID, 0)

@@ -19,7 +19,7 @@ func NewLines(shift uint) *Lines {
 	return &Lines{shift: shift & 63}
 }
 
-// Add makes a block known, all of whose accesses are plain, if it is not too large.
+// Add makes a block known, all of whose accesses are plain but for a base of fs, if it is not too large.
 func (l *Lines) Add(b *abp.Block) {
 	l.add(b, func(a *abp.Access) uint64 { return uint64(a.Size) - 1 })
 }

@@ -35,7 +35,7 @@ func NewPages(shift uint, add func(addr uint64, store bool, n uint64)) *Pages {
 	return &Pages{shift: shift & 63, add: add, events: make([]uint64, eventRoom)}
 }
 
-// Add makes a block known, all of whose accesses are plain, if it is not too large. Its accesses are counted here alone from then on.
+// Add makes a block known, all of whose accesses are plain but for a base of fs, if it is not too large. Its accesses are counted here alone from then on.
 func (v *Pages) Add(b *abp.Block) {
 	v.Plans.add(b, func(*abp.Access) uint64 { return 0 })
 	v.since = append(v.since, make([]uint64, v.groups*lanes-len(v.since))...)

@@ -7,6 +7,8 @@ type Plans struct {
 	plans  []plan   // by block
 	arena  []uint64 // groups of accesses of all blocks
 	groups int      // that there are
+	fs     uint64   // the base of fs that offsets have with them
+	inFS   []uint32 // where in the arena these offsets are
 }
 
 // plan is what there is to be known of a block. It has the layout of C's.
@@ -37,11 +39,26 @@ func (v *Plans) Has(id uint32) bool { return int(id) < len(v.plans) && v.plans[i
 // Blocks is a number that no block reaches which is left to C.
 func (v *Plans) Blocks() int { return len(v.plans) }
 
-// add makes a block known, all of whose accesses are plain, if it is not too large; own is what the loop keeps of each.
+// Base says what the base of fs is in the executions that come. It is nearly always the same for a thread, so that loops know nothing of it: it is added to offsets.
+// Many functions of a distribution's programs look at their stack protector there.
+func (v *Plans) Base(fs uint64) {
+	if fs == v.fs {
+		return
+	}
+	for _, at := range v.inFS {
+		v.arena[at] += fs - v.fs
+	}
+	v.fs = fs
+}
+
+// add makes a block known, all of whose accesses are plain but for a base of fs, if it is not too large; own is what the loop keeps of each.
 func (v *Plans) add(b *abp.Block, own func(a *abp.Access) uint64) {
+	if !plainOrFS(b) {
+		return
+	}
 	var p groups
 	n := 0
-	PlainAccesses(b, func(_ int, a *abp.Access) {
+	counted(b, func(_ int, a *abp.Access) {
 		if n%lanes == 0 {
 			p.begin(uint64(v.groups + n/lanes))
 		}
@@ -62,14 +79,21 @@ func (v *Plans) keep(b *abp.Block, p *groups) {
 	}
 	v.plans[b.ID] = plan{at: uint32(len(v.arena)), words: uint16(b.Words + 1), groups: uint16(n)}
 	v.groups += n
+	for _, at := range p.inFS {
+		p.words[at] += v.fs
+		v.inFS = append(v.inFS, uint32(len(v.arena)+at))
+	}
 	v.arena = append(v.arena, p.words...)
 }
 
 // of are the groups of a plan.
 func (v *Plans) of(p plan) []uint64 { return v.arena[p.at:][:int(p.groups)*groupWords] }
 
-// groups are those of a block that is looked at.
-type groups struct{ words []uint64 }
+// groups are those of a block that is looked at, and which of their words are offsets from the base of fs.
+type groups struct {
+	words []uint64
+	inFS  []int
+}
 
 // begin begins a group with a number of its own, and returns which one it is.
 func (p *groups) begin(number uint64) int {
@@ -87,6 +111,9 @@ func (p *groups) put(i, k int, a *abp.Access, own uint64) {
 	g := p.group(i)
 	g[groupOffset+k], g[groupOwn+k] = uint64(a.Offset), own
 	g[groupMasks] |= 1 << k
+	if a.Seg == abp.SegFS {
+		p.inFS = append(p.inFS, i*groupWords+groupOffset+k)
+	}
 	if a.Word >= 0 {
 		g[groupIndex+k/4] |= uint64(a.Word) << (k % 4 * 16)
 		g[groupMasks] |= 1 << (lanes + k)

@@ -56,6 +56,8 @@ func TestWalk(t *testing.T) {
 					}
 				case 0:
 					words = append(words, abp.Mark(abp.MarkWindows, 1), 1)
+				case 3:
+					words = append(words, abp.Mark(abp.MarkFS, 0), rng.Uint64N(2)<<20)
 				case 1:
 					words = append(words, abp.Mark(abp.MarkCut, rng.Uint64N(uint64(len(b.Ins)))))
 				}

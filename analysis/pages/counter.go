@@ -74,13 +74,16 @@ func (c *Counter) plan(b *abp.Block) {
 	p.simple = lanes.PlainAccesses(b, func(_ int, a *abp.Access) {
 		p.plain = append(p.plain, access{offset: uint64(a.Offset), word: int32(a.Word), store: a.Store})
 	})
-	if p.simple && c.vector != nil {
+	if c.vector != nil {
 		c.vector.Add(b)
 	}
 }
 
 // Stretch counts whole executions.
 func (c *Counter) Stretch(state *abp.Exec, words []uint64) {
+	if c.vector != nil {
+		c.vector.Base(state.FSBase)
+	}
 	for i := 0; i < len(words); {
 		if c.vector != nil {
 			if i = c.vector.Stretch(words, i); i == len(words) {
@@ -112,6 +115,7 @@ func (c *Counter) Walks() bool { return c.vector != nil }
 
 // Walk is stream.Walker's: it goes over the words once, where otherwise somebody has to find out first where executions end.
 func (c *Counter) Walk(state *abp.Exec, words []uint64, w *lanes.Walked) {
+	c.vector.Base(state.FSBase)
 	for {
 		c.vector.Walk(words, w)
 		b, exec := w.Next(state.Process, words)

@@ -69,6 +69,7 @@ func TestEightAtATime(t *testing.T) {
 		state := abp.Exec{Process: proc, FSBase: 0x7000}
 		one := each.add(shift)
 		for range 5 {
+			state.FSBase += rng.Uint64N(2) << 20
 			words := executions(m, rng, 2000)
 			a.Stretch(&state, words)
 			b.Stretch(&state, words)

@@ -38,6 +38,7 @@ func (l *Lines) Walks() bool { return l.vector != nil }
 
 // Walk is Walker's.
 func (l *Lines) Walk(state *abp.Exec, words []uint64, w *Walked) {
+	l.vector.Base(state.FSBase)
 	for {
 		for w.Reach(l.vector.Blocks()); ; l.hand() {
 			if w.At, l.n = l.vector.Run(words, w.At, l.keys, l.n, l.many, w.Execs); l.n < l.many {
@@ -88,6 +89,9 @@ func (l *Lines) Mixed() bool { return l.mixed || l.vector == nil }
 // Stretch takes whole executions.
 func (l *Lines) Stretch(state *abp.Exec, words []uint64) {
 	a := l.accesses
+	if l.vector != nil {
+		l.vector.Base(state.FSBase)
+	}
 	for i := 0; i < len(words); {
 		if l.vector != nil {
 			if i = l.vectors(words, i); i == len(words) {
@@ -97,7 +101,7 @@ func (l *Lines) Stretch(state *abp.Exec, words []uint64) {
 		id := words[i]
 		if id >= uint64(len(a.plans)) || a.plans[id].words == 0 {
 			a.plan(uint32(id))
-			if l.vector != nil && a.plans[id].plain {
+			if l.vector != nil {
 				if l.vector.Add(a.proc.Block(uint32(id))); l.vector.Has(uint32(id)) {
 					continue
 				}

@@ -48,6 +48,7 @@ func TestLinesEightAtATime(t *testing.T) {
 		both := []*Lines{NewLines(proc, shift, many, take(0)), newLines(proc, shift, many, take(1))}
 		state := abp.Exec{Process: proc, FSBase: 0x7000}
 		for range 5 {
+			state.FSBase += rng.Uint64N(2) << 20
 			var words []uint64
 			for range 1000 {
 				b := m[1+rng.IntN(len(m)-1)]
