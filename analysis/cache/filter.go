@@ -102,9 +102,7 @@ func (f *filter) walk(words []uint64, w *stream.Walked) {
 	for {
 		at := w.At
 		w.At = f.run(words, at, w.Execs)
-		for e := 0; e < f.used; e += eventWords {
-			f.event(f.events[e], f.events[e+1], f.events[e+2])
-		}
+		f.hand(f.events[:f.used])
 		if w.At == at || f.used+eventWords*(mostOps+1) <= len(f.events) {
 			return
 		}
@@ -129,23 +127,46 @@ func (s *Simulator) Walk(state *abp.Exec, words []uint64, w *stream.Walked) {
 	}
 }
 
-// event goes on behind the first levels.
-func (f *filter) event(addr, what, pos uint64) {
-	r := f.sim.recipes[what>>32]
-	op := &r.ops[uint32(what)]
-	if l := f.sim.list; l != nil {
-		if op.kind == opFetch {
-			addr = op.offset
+// hand hands on what the first levels have missed, or has another goroutine do so.
+func (f *filter) hand(events []uint64) {
+	s := f.sim
+	switch {
+	case s.list != nil:
+		for ; len(events) > 0; events = events[eventWords:] {
+			f.listed(events[0], events[1], events[2])
 		}
-		m := reference{pos: pos, step: uint32(what), block: uint32(what >> 32), addr: addr, size: uint16(op.size), ins: op.ins, kind: f.sim.kindOf(op)}
-		l.add(&m)
-		return
+	case s.later != nil:
+		p := s.later.filling
+		p.events = append(p.events, events...)
+		s.send(s.later)
+	default:
+		for e := 0; e < len(events); e += eventWords {
+			s.event(s.recipes, events[e], events[e+1])
+		}
+		if s.when.seen += len(events); s.when.seen >= s.when.after {
+			s.startLater()
+		}
 	}
+}
+
+// listed lists a reference that is not to the latest line of its set.
+func (f *filter) listed(addr, what, pos uint64) {
+	op := &f.sim.recipes[what>>32].ops[uint32(what)]
 	if op.kind == opFetch {
-		f.sim.fetchMissed(&r.ins[op.ins], op.offset, uint64(op.size))
+		addr = op.offset
+	}
+	f.sim.list.add(&reference{pos: pos, step: uint32(what), block: uint32(what >> 32), addr: addr, size: uint16(op.size), ins: op.ins, kind: f.sim.kindOf(op)})
+}
+
+// event goes on behind the first levels.
+func (s *Simulator) event(recipes []*recipe, addr, what uint64) {
+	r := recipes[what>>32]
+	op := &r.ops[uint32(what)]
+	if op.kind == opFetch {
+		s.goOnCode(&r.ins[op.ins], op.offset, uint64(op.size))
 		return
 	}
-	f.sim.missed(&r.ins[op.ins], addr, uint64(op.size), op.store)
+	s.goOn(&r.ins[op.ins], addr, uint64(op.size), op.store)
 }
 
 // settle gives the recipes the executions that were counted.

@@ -20,7 +20,7 @@ TARGET static inline int use(uint64_t *set, uint64_t ways, uint64_t tag)
 	if (ways == 8) {
 		__m512i old = _mm512_loadu_si512(set), t = _mm512_set1_epi64(tag);
 		__mmask8 hit = _mm512_cmpeq_epi64_mask(old, t);
-		unsigned p = hit ? _tzcnt_u32(hit) : 7;
+		unsigned p = _tzcnt_u32(hit | 0x80); // without a hit the last one
 		_mm512_storeu_si512(set, _mm512_mask_blend_epi64((__mmask8)((2u << p) - 1), old, _mm512_alignr_epi64(old, t, 7)));
 		return !hit;
 	}
@@ -66,14 +66,14 @@ TARGET static void code(struct filter *f, struct plan *p, const uint64_t *fetche
 }
 
 // data refers to the data of one access.
-TARGET static void data(struct filter *f, uint64_t addr, uint64_t last, uint64_t id, uint64_t op, uint64_t pos, uint64_t *tags, uint64_t *latest, uint64_t *events)
+TARGET __attribute__((always_inline)) static inline void data(struct filter *f, const struct filter *c, uint64_t addr, uint64_t last, uint64_t id, uint64_t op, uint64_t pos, uint64_t *tags, uint64_t *latest, uint64_t *events)
 {
-	int miss = f->list;
-	for (uint64_t l = addr >> f->d_shift, end = (addr + last) >> f->d_shift;; l++) {
-		uint64_t set = l & f->d_mask;
+	int miss = c->list;
+	for (uint64_t l = addr >> c->d_shift, end = (addr + last) >> c->d_shift;; l++) {
+		uint64_t set = l & c->d_mask;
 		latest[set] = l + 1;
-		if (!f->list)
-			miss |= use(tags + set * f->d_ways, f->d_ways, l + 1);
+		if (!c->list)
+			miss |= use(tags + set * c->d_ways, c->d_ways, l + 1);
 		if (l == end)
 			break;
 	}
@@ -95,29 +95,44 @@ static void order(uint64_t *from, uint64_t *to)
 	}
 }
 
+enum { FEW = 3 }; // lanes, as a mask: two
+
 TARGET void filter_run(struct filter *f, const uint64_t *words, struct plan *plans, const uint64_t *arena, uint64_t *runs, uint64_t *execs,
 	uint64_t *d_tags, uint64_t *d_latest, uint64_t *i_tags, uint64_t *i_latest, uint64_t *events)
 {
 	const __m128i shift = _mm_cvtsi64_si128(f->d_shift);
 	const __m512i mask = _mm512_set1_epi64(f->d_mask), one = _mm512_set1_epi64(1);
-	while (f->at < f->words && f->events + EVENT_WORDS * (MOST_OPS + 1) <= f->room) {
+	const struct filter c = *f; // of which nothing changes that is looked at; what is written through pointers may be f's
+	while (f->at < c.words && f->events + EVENT_WORDS * (MOST_OPS + 1) <= c.room) {
 		uint64_t id = words[f->at];
-		if (id >= f->blocks)
+		if (id >= c.blocks)
 			return;
 		struct plan *p = &plans[id];
-		if (p->words == 0 || p->words > f->words - f->at)
+		if (p->words == 0 || p->words > c.words - f->at)
 			return;
 		const uint64_t *w = words + f->at + 1, *g = arena + p->at + p->fetches * FETCH_WORDS;
-		uint64_t before = f->events, pos = f->pos + f->at;
+		uint64_t before = f->events, pos = c.pos + f->at;
 		runs[id]++;
 		if (execs)
 			execs[id]++;
 		f->at += p->words;
-		if (p->latest != f->moved && f->i_ways)
+		if (p->latest != f->moved && c.i_ways)
 			code(f, p, arena + p->at, id, pos, i_tags, i_latest, events);
 		uint64_t fetched = f->events;
 		for (unsigned n = p->groups; n; n--, g += GROUP_WORDS) {
 			__mmask8 lanes = g[GROUP_MASKS], with = g[GROUP_MASKS] >> 8;
+			if (lanes <= FEW) { // a gather takes as long as some loads
+				for (unsigned k = 0; lanes >> k; k++) {
+					uint64_t addr = g[GROUP_OFFSET + k];
+					if (with >> k & 1)
+						addr += w[g[GROUP_INDEX + k]];
+					uint64_t line = addr >> c.d_shift;
+					if (d_latest[line & c.d_mask] == line + 1 && (addr + g[GROUP_LAST + k]) >> c.d_shift == line)
+						continue;
+					data(f, &c, addr, g[GROUP_LAST + k], id, (uint16_t)(g[GROUP_OPS + k / 4] >> k % 4 * 16), pos, d_tags, d_latest, events);
+				}
+				continue;
+			}
 			__m512i index = _mm512_loadu_si512(g + GROUP_INDEX), in;
 			if (p->words <= LANES + 1) // _bzhi: as many as there are
 				in = _mm512_maskz_permutexvar_epi64(with, index, _mm512_maskz_loadu_epi64((__mmask8)_bzhi_u32(0xff, p->words - 1), w));
@@ -136,10 +151,10 @@ TARGET void filter_run(struct filter *f, const uint64_t *words, struct plan *pla
 			_mm512_storeu_si512(at, addr);
 			_mm512_storeu_si512(tag, line);
 			for (unsigned k = _tzcnt_u32(other); lanes >> k; k++) {
-				if (!(other >> k & 1) && d_latest[tag[k] & f->d_mask] == tag[k] + 1)
+				if (!(other >> k & 1) && d_latest[tag[k] & c.d_mask] == tag[k] + 1)
 					continue;
 				uint16_t op = (uint16_t)(g[GROUP_OPS + k / 4] >> k % 4 * 16);
-				data(f, at[k], g[GROUP_LAST + k], id, op, pos, d_tags, d_latest, events);
+				data(f, &c, at[k], g[GROUP_LAST + k], id, op, pos, d_tags, d_latest, events);
 			}
 		}
 		if (fetched > before && f->events > fetched)

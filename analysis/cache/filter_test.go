@@ -3,6 +3,7 @@ package cache
 import (
 	"encoding/json"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 
 	"alleria/abp"
@@ -62,4 +63,88 @@ func TestEightAtATime(t *testing.T) {
 			t.Fatalf("seed %d: %.600s\none by one %.600s", seed, got, want)
 		}
 	}
+}
+
+// TestLater: where another goroutine goes on behind the first levels all is counted as by one, also where somebody asks on the way and where its queue is full.
+func TestLater(t *testing.T) {
+	if !haveVector() {
+		t.Skip("executions are taken through the caches in Go here")
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
+	for seed := range uint64(6) {
+		rng := rand.New(rand.NewPCG(seed, 12))
+		blocks := randomBlocks(t, rng, 60)
+		proc := abp.Growing(abp.Header{}, blocks)
+		o, err := ParseOptions(func(string) string { return "" })
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := []*Totals{NewTotals(proc, o), NewTotals(proc, o)}
+		all[0].AtOnce()
+		one, two := all[0].Thread(), all[1].Thread()
+		two.when.after = eventWords << 6
+		begun := 0
+		for range 30 {
+			words := randomWords(rng, blocks, 1+rng.IntN(8_000))
+			state := &abp.Exec{Process: proc, FSBase: 0x7e0000000000 + rng.Uint64N(2)<<16}
+			quiet := rng.IntN(8) == 0
+			for _, s := range []*Simulator{one, two} {
+				if quiet {
+					s.Count(false)
+				}
+				s.Stretch(state, words)
+				if quiet {
+					s.Count(true)
+				}
+			}
+			if two.later != nil {
+				begun++
+			}
+		}
+		var texts []string
+		for i, s := range []*Simulator{one, two} {
+			all[i].AddWarmed(s, 1)
+			text, err := json.Marshal(all[i].Result())
+			if err != nil {
+				t.Fatal(err)
+			}
+			texts = append(texts, string(text))
+		}
+		if texts[0] != texts[1] || begun == 0 || one.later != nil || two.later != nil {
+			t.Fatalf("seed %d, begun %d times: %.600s\nby one %.600s", seed, begun, texts[1], texts[0])
+		}
+	}
+}
+
+// TestLaterPanics: what the other goroutine panics with is the panic of who asks what was counted, and nobody waits for it before.
+func TestLaterPanics(t *testing.T) {
+	if !haveVector() {
+		t.Skip("executions are taken through the caches in Go here")
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
+	rng := rand.New(rand.NewPCG(1, 13))
+	blocks := randomBlocks(t, rng, 60)
+	proc := abp.Growing(abp.Header{}, blocks)
+	o, err := ParseOptions(func(string) string { return "" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := NewTotals(proc, o)
+	s := all.Thread()
+	s.when.after = eventWords << 6
+	state := &abp.Exec{Process: proc}
+	s.Stretch(state, randomWords(rng, blocks, 8_000))
+	if s.later == nil {
+		t.Fatal("not begun")
+	}
+	s.item(s.later, item{}) // of no instruction
+	for range 20 {
+		s.Stretch(state, randomWords(rng, blocks, 8_000))
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("nobody heard of it")
+		}
+	}()
+	all.Add(s, 1)
 }

@@ -13,6 +13,7 @@ func (s *Simulator) Count(on bool) {
 	if on != s.muted {
 		return
 	}
+	s.settle()
 	s.muted = !on
 	if s.apart == nil {
 		s.apart = new(counting)

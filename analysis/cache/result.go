@@ -75,7 +75,11 @@ type Totals struct {
 	late    uint64
 	blocks  []*recipe // by number: counts of all simulators
 	lines   map[uint64]*LineMisses
+	atOnce  bool
 }
+
+// AtOnce has one goroutine do all of a thread, for comparison.
+func (t *Totals) AtOnce() { t.atOnce = true }
 
 // NewTotals begins with nothing.
 func NewTotals(proc *abp.Process, o Options) *Totals {
@@ -153,11 +157,13 @@ func (t *Totals) Thread() *Simulator {
 	if !t.options.oneByOne && !t.options.SharedLL {
 		s.filter = newFilter(s)
 	}
+	s.when.never = t.options.Shared || t.atOnce // threads that share caches come one after the other
 	return s
 }
 
 // Add adds what a simulator has found, times scale.
 func (t *Totals) Add(s *Simulator, scale float64) {
+	s.settle()
 	s.Count(true)
 	t.add(s, scale, func(*Misses) {}, true)
 	t.addLines(s, scale)
@@ -166,6 +172,7 @@ func (t *Totals) Add(s *Simulator, scale float64) {
 // AddWarmed is Add of bursts, of which a part has only warmed the caches (stream.Warm): executions and accesses are of all, misses of what
 // has counted stand for the rest.
 func (t *Totals) AddWarmed(s *Simulator, scale float64) {
+	s.settle()
 	s.Count(true)
 	if s.apart == nil { // there was one burst
 		t.Add(s, scale)

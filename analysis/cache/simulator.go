@@ -119,11 +119,13 @@ type Simulator struct {
 	apart            *counting // what counts nothing, or else what counts; nil: everything counts
 	muted            bool      // nothing counts
 	missedAny        bool      // since Take
+	later            *later    // what goes on behind the first levels meanwhile; nil: nobody
+	when             laterWhen
 }
 
 // NewSimulator starts with an empty count.
 func NewSimulator(p *abp.Process, h *Hierarchy) *Simulator {
-	s := &Simulator{h: h, proc: p, recipes: make([]*recipe, len(p.Blocks())), moved: 1}
+	s := &Simulator{h: h, proc: p, recipes: make([]*recipe, len(p.Blocks())), moved: 1, when: laterWhen{after: laterAfter}}
 	if h.L1D != nil {
 		s.line = h.L1D.shift
 		if h.DTLB == nil && h.related == nil {
@@ -218,6 +220,9 @@ func (s *Simulator) begin(state *abp.Exec) {
 		}
 		if s.filter != nil {
 			s.filter.rebase(by)
+		}
+		if s.apart != nil && s.apart.filter != nil {
+			s.apart.filter.rebase(by)
 		}
 	}
 }
@@ -446,8 +451,17 @@ func (s *Simulator) codeMissed(m *Misses, levels int) {
 	}
 }
 
-// missed goes on behind the first level.
+// missed goes on behind the first level, or has another goroutine do so.
 func (s *Simulator) missed(m *Misses, addr, size uint64, store bool) {
+	if s.later != nil {
+		s.item(s.later, item{m: m, addr: addr, size: size, store: store})
+		return
+	}
+	s.goOn(m, addr, size, store)
+}
+
+// goOn goes on behind the first level.
+func (s *Simulator) goOn(m *Misses, addr, size uint64, store bool) {
 	s.firstMissed(m, store)
 	s.lines.miss(addr>>s.line, s.behind(m, addr, size, store))
 }
@@ -521,8 +535,17 @@ func (s *Simulator) fetch(m *Misses, addr, size uint64) {
 	}
 }
 
-// fetchMissed goes on behind the first level.
+// fetchMissed is missed of code.
 func (s *Simulator) fetchMissed(m *Misses, addr, size uint64) {
+	if s.later != nil {
+		s.item(s.later, item{m: m, addr: addr, size: size, code: true})
+		return
+	}
+	s.goOnCode(m, addr, size)
+}
+
+// goOnCode goes on behind the first level of code.
+func (s *Simulator) goOnCode(m *Misses, addr, size uint64) {
 	s.missedAny = true
 	m.L1I++
 	for i, c := range s.h.Levels {

@@ -21,7 +21,7 @@ func newCalls(p *abp.Process) *callsAnalysis {
 	return &callsAnalysis{calls.NewBuilder(p, calls.Query{})}
 }
 
-// OneByOne has some analyses follow calls without the loop in C, paths step by step, and distances in one goroutine, for comparison.
+// OneByOne has some analyses follow calls without the loop in C, paths step by step, and distances and caches in one goroutine, for comparison.
 func OneByOne(specs []Spec) []Spec {
 	specs = slices.Clone(specs)
 	for i := range specs {
@@ -35,8 +35,11 @@ func OneByOne(specs []Spec) []Spec {
 			made := s.make
 			s.make = func(p *abp.Process) Analysis {
 				a := made(p)
-				if d, ok := a.(*distances); ok {
-					d.all.AtOnce()
+				switch a := a.(type) {
+				case *distances:
+					a.all.AtOnce()
+				case *caches:
+					a.all.AtOnce()
 				}
 				return a
 			}

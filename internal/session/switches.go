@@ -59,7 +59,7 @@ const fewBursts = "few-bursts"
 // allAddresses has the address of every access recorded for analyses that look at those of return addresses alone.
 const allAddresses = "all-addresses"
 
-// noCallLoop has analyses follow calls one by one, paths step by step, and distances counted by one goroutine.
+// noCallLoop has analyses follow calls one by one, paths step by step, and distances and caches done by one goroutine.
 const noCallLoop = "no-call-loop"
 
 // noCallers has bursts begin without a word of who had called whom.
