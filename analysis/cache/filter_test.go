@@ -148,3 +148,53 @@ func TestLaterPanics(t *testing.T) {
 	}()
 	all.Add(s, 1)
 }
+
+// TestMasked: accesses of which a word says which lanes there are come to what each lane does by itself, in lines that they cross and in executions that are cut.
+func TestMasked(t *testing.T) {
+	for seed := range uint64(8) {
+		rng := rand.New(rand.NewPCG(seed, 14))
+		blocks := randomBlocks(t, rng, 60)
+		for _, b := range blocks[1:] {
+			for k := range b.Accesses {
+				if a := &b.Accesses[k]; rng.IntN(3) == 0 && b.Words >= 2 {
+					a.Kind, a.Lanes, a.Size, a.Word, a.AuxWord = abp.AccessMasked, uint8(1+rng.IntN(64)), 1<<rng.IntN(4), int16(rng.IntN(b.Words)), int16(rng.IntN(b.Words))
+				}
+			}
+			if err := b.Prepare(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		proc := abp.Growing(abp.Header{}, blocks)
+		o := Options{L1D: Shape{4096, 4, 64, LRU}, LL: Shape{64 << 10, 8, 64, LRU}}
+		words := randomWords(rng, blocks, 5_000)
+		all, first, last, want := NewTotals(proc, o), New(o.L1D), New(o.LL), Misses{}
+		s := all.Thread()
+		eachExecution(proc, words, func(x *abp.Exec) {
+			cut := rng.IntN(9) == 0
+			if cut {
+				x.Completed = rng.IntN(1 + len(x.Block.Ins))
+			}
+			x.ForEachAccess(func(m *abp.Mem) {
+				n := map[bool][3]*uint64{true: {&want.Writes, &want.L1DWrite, &want.LLWrite}, false: {&want.Reads, &want.L1DRead, &want.LLRead}}[m.Store]
+				*n[0]++
+				if m.Size == 0 || !first.Miss(m.Addr, uint64(m.Size)) {
+					return
+				}
+				*n[1]++
+				if last.Miss(m.Addr, uint64(m.Size)) {
+					*n[2]++
+				}
+			})
+			if cut {
+				s.Single(x)
+			} else {
+				s.Stretch(x, append([]uint64{uint64(x.Block.ID)}, x.Words...))
+			}
+		})
+		all.Add(s, 1)
+		got := all.Result().Total
+		if got.Executed = 0; got != want || want.LLRead == 0 {
+			t.Fatalf("seed %d: %+v, each by itself %+v", seed, got, want)
+		}
+	}
+}

@@ -1,6 +1,8 @@
 package cache
 
 import (
+	"math/bits"
+
 	"alleria/abp"
 )
 
@@ -55,6 +57,7 @@ type opKind uint8
 const (
 	opFetch opKind = iota // of a line of code that the instruction before did not use
 	opPlain               // an access of the plain kind
+	opMasked              // an access of some lanes, as a word says
 	opOther               // all accesses of an instruction, expanded
 )
 
@@ -64,8 +67,10 @@ type operation struct {
 	store  bool
 	seg    uint8
 	cut    bool // to 32 bits
+	lanes  uint8 // of one of some lanes
 	ins    uint16
 	word   int16
+	aux    int16 // of one of some lanes: which these are
 	size   uint32
 	offset uint64 // or the address of a fetch
 }
@@ -231,15 +236,18 @@ func (s *Simulator) begin(state *abp.Exec) {
 func (r *recipe) accesses(i int) {
 	all := r.block.InsAccesses(i)
 	for k := range all {
-		if all[k].Kind != abp.AccessPlain {
+		if kind := all[k].Kind; kind != abp.AccessPlain && kind != abp.AccessMasked {
 			r.ops = append(r.ops, operation{kind: opOther, ins: uint16(i)})
 			return
 		}
 	}
 	for k := range all {
 		a := &all[k]
-		r.ops = append(r.ops, operation{kind: opPlain, store: a.Store, seg: a.Seg, cut: a.AddrBits == 32, ins: uint16(i),
-			word: a.Word, size: a.Size, offset: uint64(a.Offset)})
+		op := operation{kind: opPlain, store: a.Store, seg: a.Seg, cut: a.AddrBits == 32, ins: uint16(i), word: a.Word, size: a.Size, offset: uint64(a.Offset)}
+		if a.Kind == abp.AccessMasked {
+			op.kind, op.aux, op.lanes = opMasked, a.AuxWord, a.Lanes
+		}
+		r.ops = append(r.ops, op)
 	}
 }
 
@@ -386,6 +394,8 @@ func (s *Simulator) run(r *recipe, words []uint64, completed int) {
 				addr += s.base(op.seg)
 			}
 			s.data(&r.ins[op.ins], addr, uint64(op.size), op.store)
+		case opMasked:
+			s.masked(&r.ins[op.ins], op, words)
 		case opFetch:
 			s.fetch(&r.ins[op.ins], op.offset, uint64(op.size))
 		default:
@@ -393,6 +403,38 @@ func (s *Simulator) run(r *recipe, words []uint64, completed int) {
 			s.x.Block, s.x.Words, s.x.Completed, s.x.IsEmulated = r.block, words, completed, false
 			s.x.InsAccesses(int(op.ins), s.each)
 		}
+	}
+}
+
+// masked refers to the lanes of an access that a word says: string functions look at 32 bytes so, each by itself. Where that is all there is to a reference, lanes behind the first one in a line
+// refer to what was used last, which changes nothing.
+func (s *Simulator) masked(m *Misses, op *operation, words []uint64) {
+	lanes := words[op.aux] & abp.LaneMask(op.lanes)
+	n := uint64(bits.OnesCount64(lanes))
+	if op.store {
+		m.Writes += n
+	} else {
+		m.Reads += n
+	}
+	base := op.offset
+	if op.word >= 0 {
+		base += words[op.word]
+	}
+	size, latest, once := uint64(op.size), uint64(0), s.latestD != nil && s.list == nil && op.size > 0
+	for ; lanes != 0; lanes &= lanes - 1 {
+		addr := base + uint64(bits.TrailingZeros64(lanes))*size
+		if op.cut {
+			addr = uint64(uint32(addr))
+		}
+		if op.seg != abp.SegNone {
+			addr += s.base(op.seg)
+		}
+		line := addr>>s.line + 1
+		if once && line == latest && (addr+size-1)>>s.line+1 == line {
+			continue
+		}
+		s.data(m, addr, size, op.store)
+		latest = (addr+size-1)>>s.line + 1
 	}
 }
 
