@@ -3,8 +3,11 @@ package abp
 import (
 	"bytes"
 	"errors"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -211,5 +214,39 @@ func TestRunFile(t *testing.T) {
 	}
 	if _, err := Open(dir); err != nil {
 		t.Errorf("a run without recorded processes: %v", err)
+	}
+}
+
+// TestRunCounted: functions of several processes that were counted are named once in the file, and come back as they were; those of one are a list in it.
+func TestRunCounted(t *testing.T) {
+	dir := t.TempDir()
+	one := &Counted{Threads: []CountedThread{{Number: 1, TID: 5, Instructions: 12}}, Functions: []CountedFunction{{Name: "f g", Image: "a", Instructions: 7, Calls: 3}, {Image: "b", Instructions: 3}, {Instructions: 2}},
+		Edges: []CountedEdge{{Caller: -1, Callee: 1, Calls: 1}}}
+	two := &Counted{Threads: []CountedThread{{Number: 1, TID: 6, Instructions: 1 << 63}}, Functions: []CountedFunction{{Image: "b", Instructions: 1 << 63}, {Name: "f g", Image: "b", Instructions: 1}}}
+	for n, all := range [][]ProcessEntry{{{Number: 1, Counted: one}, {Number: 2}}, {{Number: 1, Counted: one}, {Number: 2}, {Number: 3, Counted: two}}} {
+		want := &Run{Format: 1, Tool: "x", Outcome: Outcome{State: OutcomeComplete}, Processes: all}
+		if err := want.Write(dir); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(filepath.Join(dir, RunFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if list, names := strings.Contains(string(text), `"name": "f g"`), strings.Contains(string(text), `"counts": "`); !list || names != (n == 1) || strings.Count(string(text), `"b"`) != 1+n {
+			t.Errorf("%d processes: %s", len(all), text)
+		}
+		got, err := ReadRun(dir)
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("read %+v: %v", got, err)
+		}
+		for _, wrong := range []string{"4:1", "-1:1", "x:1", "0", "0:y", "0:1:z", "0:1:1:1"} {
+			bad := strings.Replace(string(text), "0:7:3", wrong, 1)
+			if err := os.WriteFile(filepath.Join(dir, RunFile), []byte(bad), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := ReadRun(dir); bad != string(text) && !errors.Is(err, ErrCorrupt) {
+				t.Errorf("%q: %v", wrong, err)
+			}
+		}
 	}
 }

@@ -43,6 +43,8 @@ type Run struct {
 	Outcome   Outcome        `json:"outcome"`
 	Outputs   []string       `json:"outputs,omitempty"` // further directories that hold sub-profiles
 	Processes []ProcessEntry `json:"processes"`
+	// Functions are those of all processes that were counted, in the file alone: where these are several.
+	Functions []FunctionName `json:"functions,omitempty"`
 	Costs     *Costs         `json:"costs,omitempty"` // nil while the run lasts
 	// Notes are warnings that whoever reads the profile should see.
 	Notes []string `json:"notes,omitempty"`
@@ -119,9 +121,11 @@ func (e *ProcessEntry) HasRecords() bool { return len(e.Analyses) == 0 || e.Reco
 // Counted are exact counts of instructions, for runs without entries to count.
 // Both lists add up to the process's instructions.
 type Counted struct {
-	Threads   []CountedThread   `json:"threads"`   // by number
-	Functions []CountedFunction `json:"functions"` // the most instructions first
-	Edges     []CountedEdge     `json:"edges,omitempty"`
+	Threads   []CountedThread   `json:"threads"`             // by number
+	Functions []CountedFunction `json:"functions,omitempty"` // the most instructions first
+	// Counts stands for Functions in the file alone: for each NUMBER:INSTRUCTIONS, or NUMBER:INSTRUCTIONS:CALLS, by its number in Run.Functions.
+	Counts string        `json:"counts,omitempty"`
+	Edges  []CountedEdge `json:"edges,omitempty"`
 }
 
 // CountedEdge is from where a function was entered, where that was counted; the most calls first. In JSON it is one string of numbers, since a
@@ -193,6 +197,9 @@ func ReadRun(dir string) (*Run, error) {
 	if err := json.Unmarshal(text, r); err != nil {
 		return nil, fmt.Errorf("read %s: %w: %w", RunFile, ErrCorrupt, err)
 	}
+	if err := r.ownNames(); err != nil {
+		return nil, fmt.Errorf("read %s: %w", RunFile, err)
+	}
 	return r, nil
 }
 
@@ -231,7 +238,7 @@ func (r *Run) Write(dir string) error {
 
 // text is the file's contents.
 func (r *Run) text() ([]byte, error) {
-	text, err := json.MarshalIndent(r, "", "  ")
+	text, err := json.MarshalIndent(r.sharedNames(), "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("write %s: %w", RunFile, err)
 	}

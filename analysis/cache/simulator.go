@@ -55,10 +55,10 @@ type LineMisses struct{ L1, LL uint64 }
 type opKind uint8
 
 const (
-	opFetch opKind = iota // of a line of code that the instruction before did not use
-	opPlain               // an access of the plain kind
-	opMasked              // an access of some lanes, as a word says
-	opOther               // all accesses of an instruction, expanded
+	opFetch  opKind = iota // of a line of code that the instruction before did not use
+	opPlain                // an access of the plain kind
+	opMasked               // an access of some lanes, as a word says
+	opOther                // all accesses of an instruction, expanded
 )
 
 // operation is a step of a block.
@@ -66,7 +66,7 @@ type operation struct {
 	kind   opKind
 	store  bool
 	seg    uint8
-	cut    bool // to 32 bits
+	cut    bool  // to 32 bits
 	lanes  uint8 // of one of some lanes
 	ins    uint16
 	word   int16
