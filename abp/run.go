@@ -247,14 +247,31 @@ func (r *Run) text() ([]byte, error) {
 
 // WriteFile writes a file of a directory in one step. Nothing of it is left behind by an error.
 func WriteFile(dir, name string, text []byte) error {
+	return WriteFileBy(dir, name, func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
+}
+
+// WriteFileBy is WriteFile of what f writes, for what need not be in memory at once.
+func WriteFileBy(dir, name string, f func(w io.Writer) error) error {
 	tmp := filepath.Join(dir, "."+name+".new")
-	if err := os.WriteFile(tmp, text, 0o644); err != nil {
+	if err := writeBy(tmp, f); err != nil {
 		return fmt.Errorf("write %s: %w", name, errors.Join(err, removeIfThere(tmp)))
 	}
 	if err := os.Rename(tmp, filepath.Join(dir, name)); err != nil {
 		return fmt.Errorf("write %s: %w", name, errors.Join(err, removeIfThere(tmp)))
 	}
 	return nil
+}
+
+// writeBy has f write a file.
+func writeBy(path string, f func(w io.Writer) error) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(file), file.Close())
 }
 
 // errNoRoom: a file is shorter than what is to be written over it.

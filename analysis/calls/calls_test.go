@@ -2,6 +2,8 @@ package calls
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"path/filepath"
 	"testing"
 
@@ -197,5 +199,43 @@ func TestClassify(t *testing.T) {
 		if got := classify([]byte(c.code)); got != c.want {
 			t.Errorf("%x: %d, want %d", c.code, got, c.want)
 		}
+	}
+}
+
+// TestWriteJSON: a tree that is written node by node is what package json makes of its documented form, and comes back from it.
+func TestWriteJSON(t *testing.T) {
+	fn := func(name string) *Function { return &Function{Name: name, Image: "a\"b", Addr: 7} }
+	f, g := fn("f<int>"), fn("g")
+	tree := &Tree{Process: 3, Command: []string{"x", "y"}, Root: &Node{}, place: func(a uint64) string { return map[uint64]string{5: "main+0x5 <é>\n"}[a] }}
+	add := func(parent *Node, n Node) *Node {
+		n.Parent = parent
+		parent.Children = append(parent.Children, &n)
+		tree.Nodes++
+		return &n
+	}
+	counts := abp.Counts{Instructions: 1, MemInstructions: 2, Loads: 3, Stores: 1<<64 - 1, BytesRead: 5, BytesWritten: 6}
+	a := add(tree.Root, Node{Func: f, Own: counts, Total: counts, OwnSeconds: 0.25, TotalSeconds: 1e-9})
+	b := add(a, Node{Func: g, Site: 5, Calls: 9, Total: counts})
+	add(b, Node{Func: f, Site: 6, Calls: 1, TotalSeconds: 3})
+	add(tree.Root, Node{Func: g, Site: 5})
+	for n := range 2000 { // more than is written at a time
+		add(a, Node{Func: f, Site: uint64(n), Calls: uint64(n)})
+	}
+	var got bytes.Buffer
+	want, err := json.Marshal(tree.TreeJSON())
+	if err := errors.Join(err, tree.WriteJSON(&got)); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got.Bytes(), want) || got.Len() < 1<<16 {
+		t.Errorf("%.900s\nwant %.900s", got.Bytes(), want)
+	}
+	var back Tree
+	if err := json.Unmarshal(got.Bytes(), &back); err != nil || back.Nodes != tree.Nodes || back.Root.Children[0].Children[0].Children[0].TotalSeconds != 3 {
+		t.Errorf("read %+v: %v", back, err)
+	}
+	empty := &Tree{Root: &Node{}}
+	got.Reset()
+	if want, err = json.Marshal(empty.TreeJSON()); err != nil || empty.WriteJSON(&got) != nil || !bytes.Equal(got.Bytes(), want) {
+		t.Errorf("%s, want %s", got.Bytes(), want)
 	}
 }

@@ -1,10 +1,12 @@
 package calls
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 
 	"alleria/abp"
 	"alleria/analysis"
@@ -143,24 +145,113 @@ func (t *Tree) EdgesJSON(edges []*Edge) []EdgeJSON {
 
 // TreeJSON gives the tree its documented form.
 func (t *Tree) TreeJSON() TreeJSON {
-	out := TreeJSON{Process: t.Process, Command: t.Command, Total: t.Root.Total, Sampling: t.Sampling, Functions: []FunctionJSON{}, Nodes: []NodeJSON{}}
-	funcs := map[*Function]int{}
-	numbers := map[*Node]int{t.Root: -1}
+	out, funcs := t.headJSON()
+	out.Nodes = make([]NodeJSON, 0, t.Nodes)
 	t.walk(func(n *Node) {
-		f, ok := funcs[n.Func]
-		if !ok {
-			f = len(out.Functions)
-			funcs[n.Func] = f
-			out.Functions = append(out.Functions, n.Func.json())
-		}
-		numbers[n] = len(out.Nodes)
-		out.Nodes = append(out.Nodes, NodeJSON{numbers[n.Parent], f, n.Site, t.Place(n.Site), n.Calls, n.Own, n.Total, timesJSON{n.OwnSeconds, n.TotalSeconds}})
+		n.number = len(out.Nodes)
+		out.Nodes = append(out.Nodes, NodeJSON{n.parentNumber(), funcs[n.Func], n.Site, t.Place(n.Site), n.Calls, n.Own, n.Total, timesJSON{n.OwnSeconds, n.TotalSeconds}})
 	}, func(*Node) {})
 	return out
 }
 
+// headJSON is the tree's documented form without its nodes, and the numbers of its functions.
+func (t *Tree) headJSON() (TreeJSON, map[*Function]int) {
+	out := TreeJSON{Process: t.Process, Command: t.Command, Total: t.Root.Total, Sampling: t.Sampling, Functions: []FunctionJSON{}, Nodes: []NodeJSON{}}
+	funcs := map[*Function]int{}
+	t.walk(func(n *Node) {
+		if _, ok := funcs[n.Func]; !ok {
+			funcs[n.Func] = len(out.Functions)
+			out.Functions = append(out.Functions, n.Func.json())
+		}
+	}, func(*Node) {})
+	return out, funcs
+}
+
+// parentNumber is the number of the node that it is below, -1: the root.
+func (n *Node) parentNumber() int {
+	if n.Parent.Parent == nil {
+		return -1
+	}
+	return n.Parent.number
+}
+
+// WriteJSON writes the tree's documented form, node by node: a compiler's tree has a million, and as one text in memory, which package json goes over three
+// times on its way into a file, they took longer than the calls.
+func (t *Tree) WriteJSON(w io.Writer) error {
+	head, funcs := t.headJSON()
+	text, err := json.Marshal(head)
+	if err != nil {
+		return fmt.Errorf("call tree: %w", err)
+	}
+	const end = "]}" // of the nodes, which are none, and of all
+	text = text[:len(text)-len(end)]
+	places := map[uint64][]byte{}
+	number := 0
+	t.walk(func(n *Node) {
+		if err != nil {
+			return
+		}
+		if number > 0 {
+			text = append(text, ',')
+		}
+		n.number = number
+		number++
+		place, ok := places[n.Site]
+		if !ok {
+			place, _ = json.Marshal(t.Place(n.Site)) // of a string it cannot fail
+			places[n.Site] = place
+		}
+		if text = n.appendJSON(text, funcs[n.Func], place); len(text) > 1<<16 {
+			_, err = w.Write(text)
+			text = text[:0]
+		}
+	}, func(*Node) {})
+	if err == nil {
+		_, err = w.Write(append(text, end...))
+	}
+	if err != nil {
+		return fmt.Errorf("call tree: %w", err)
+	}
+	return nil
+}
+
+// appendJSON appends what NodeJSON is marshalled to; place is the place's JSON.
+func (n *Node) appendJSON(b []byte, function int, place []byte) []byte {
+	b = strconv.AppendInt(append(b, `{"parent":`...), int64(n.parentNumber()), 10)
+	b = strconv.AppendInt(append(b, `,"function":`...), int64(function), 10)
+	if n.Site != 0 {
+		b = strconv.AppendUint(append(b, `,"site":`...), n.Site, 10)
+	}
+	if len(place) > len(`""`) {
+		b = append(append(b, `,"place":`...), place...)
+	}
+	b = strconv.AppendUint(append(b, `,"calls":`...), n.Calls, 10)
+	b = appendCounts(append(b, `,"exclusive":`...), &n.Own)
+	b = appendCounts(append(b, `,"inclusive":`...), &n.Total)
+	if n.OwnSeconds != 0 || n.TotalSeconds != 0 {
+		times, _ := json.Marshal(timesJSON{n.OwnSeconds, n.TotalSeconds}) // of finite numbers it cannot fail
+		b = append(append(b, ','), times[1:len(times)-1]...)
+	}
+	return append(b, '}')
+}
+
+// appendCounts appends what abp.Counts are marshalled to.
+func appendCounts(b []byte, c *abp.Counts) []byte {
+	b = strconv.AppendUint(append(b, `{"instructions":`...), c.Instructions, 10)
+	b = strconv.AppendUint(append(b, `,"memory_instructions":`...), c.MemInstructions, 10)
+	b = strconv.AppendUint(append(b, `,"loads":`...), c.Loads, 10)
+	b = strconv.AppendUint(append(b, `,"stores":`...), c.Stores, 10)
+	b = strconv.AppendUint(append(b, `,"bytes_read":`...), c.BytesRead, 10)
+	b = strconv.AppendUint(append(b, `,"bytes_written":`...), c.BytesWritten, 10)
+	return append(b, '}')
+}
+
 // MarshalJSON gives the tree its documented form.
-func (t *Tree) MarshalJSON() ([]byte, error) { return json.Marshal(t.TreeJSON()) }
+func (t *Tree) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	err := t.WriteJSON(&b)
+	return b.Bytes(), err
+}
 
 // errTree is what is wrong with a tree that was read.
 var errTree = errors.New("not a tree of calls")

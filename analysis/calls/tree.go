@@ -41,6 +41,8 @@ type Node struct {
 	OwnSeconds, TotalSeconds float64
 	Parent                   *Node   // nil for the root
 	Children                 []*Node // the most instructions first
+
+	number int // of WriteJSON and TreeJSON
 }
 
 // Tree is the call tree of a process.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -54,21 +55,37 @@ func (s *Sampling) Error(share float64) float64 {
 // FileName is the name of an analysis's file.
 func FileName(kind string) string { return "analysis-" + kind + ".json" }
 
+// jsonWriter is a result that may be too large to be one text in memory.
+type jsonWriter interface{ WriteJSON(w io.Writer) error }
+
 // Write writes what became of an analysis into a process's directory.
 func Write(dir string, o *Outcome, s *Sampling) error {
-	result, err := json.Marshal(o.Result)
-	if err != nil {
-		return fmt.Errorf("result of %s: %w", o.Spec.Name, err)
+	f := File{Format: Format, Analysis: o.Spec.Kind, Named: o.Spec.Name, Options: o.Spec.Options, Sampling: s, Seconds: o.Took.Seconds(), Result: json.RawMessage("0")}
+	head, err := json.Marshal(&f)
+	if err == nil {
+		err = abp.WriteFileBy(dir, FileName(o.Spec.Kind), func(w io.Writer) error { return writeResult(w, head[:len(head)-len("0}")], o.Result) })
 	}
-	f := File{Format: Format, Analysis: o.Spec.Kind, Named: o.Spec.Name, Options: o.Spec.Options, Sampling: s, Seconds: o.Took.Seconds(), Result: result}
-	text, err := json.Marshal(&f)
 	if err != nil {
-		return fmt.Errorf("result of %s: %w", o.Spec.Name, err)
-	}
-	if err := abp.WriteFile(dir, FileName(o.Spec.Kind), append(text, '\n')); err != nil {
 		return fmt.Errorf("result of %s: %w", o.Spec.Name, err)
 	}
 	return nil
+}
+
+// writeResult writes a result behind the head of its file, and the file's end.
+func writeResult(w io.Writer, head []byte, result Result) error {
+	_, err := w.Write(head)
+	if j, ok := result.(jsonWriter); ok {
+		err = errors.Join(err, j.WriteJSON(w))
+	} else {
+		text, wrong := json.Marshal(result)
+		if err = errors.Join(err, wrong); err == nil {
+			_, err = w.Write(text)
+		}
+	}
+	if err == nil {
+		_, err = w.Write([]byte("}\n"))
+	}
+	return err
 }
 
 // Verify looks whether the results are there that run.json names, and can be read. One that is missing from a run that was cut off is no
