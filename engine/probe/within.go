@@ -105,6 +105,7 @@ func (p *Points) Loops(addr uint64) bool {
 type stackRun struct {
 	translate.Symbols
 	first   translate.Symbol // the stack pointer's value where they begin
+	aligned translate.Symbol // what it has become by an alignment, which is no higher; else first
 	lowered int              // 1: a function's first ones leave it lower, or aligned; 0: they don't; -1: they are being looked at
 }
 
@@ -112,6 +113,7 @@ type stackRun struct {
 func (r *stackRun) begin() {
 	r.Start()
 	r.first = r.Reg[x86.RSP]
+	r.aligned = r.first
 }
 
 // step follows an instruction. What is called leaves the stack as it was.
@@ -121,14 +123,24 @@ func (r *stackRun) step(in *x86.Insn) {
 	case x86.CatCONDBR, x86.CatUNCONDBR, x86.CatRET:
 		if r.lowered < 0 {
 			r.lowered = 0
-			if now := r.Reg[x86.RSP]; now.ID != r.first.ID || now.Off < r.first.Off {
+			if r.lower() {
 				r.lowered = 1
 			}
 		}
 		r.begin()
 	default:
+		was := r.lower() || r.Reg[x86.RSP] == r.first
 		r.Symbols.Step(in)
+		if was && in.Mnem == x86.MAND && in.NOps > 1 && in.Ops[0].Kind == x86.OpReg && in.Ops[0].Class == x86.ClassGPR64 && x86.Reg(in.Ops[0].ID) == x86.RSP && in.Ops[1].Kind == x86.OpImm {
+			r.aligned = r.Reg[x86.RSP]
+		}
 	}
+}
+
+// lower tells whether the stack pointer is lower than where they began, for certain. What is not followed (a push of 16 bits, another stack) may leave it where it was.
+func (r *stackRun) lower() bool {
+	now := r.Reg[x86.RSP]
+	return now.ID == r.aligned.ID && (now.Off < r.aligned.Off || r.aligned.ID != r.first.ID && now.Off == r.aligned.Off)
 }
 
 // level tells whether the stack pointer may be what it was at the function's start.
@@ -138,7 +150,7 @@ func (r *stackRun) level() bool {
 	case r.lowered == 0:
 		return true
 	case r.lowered < 0:
-		return now == r.first
+		return now == r.first || now.ID != r.first.ID && !r.lower()
 	}
 	return now.ID != r.first.ID || now.Off > r.first.Off
 }
