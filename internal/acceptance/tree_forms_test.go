@@ -183,7 +183,7 @@ func straced(t *testing.T, strace, script string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := calls{processes: map[string]*formedProcess{}, creators: map[string]string{}, threads: map[string]bool{}, begun: map[string]string{}}
+	c := newCalls()
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	lines.Buffer(nil, 1<<24)
 	for lines.Scan() {
@@ -200,7 +200,12 @@ type calls struct {
 	order     []string                  // in which they were named first
 	creators  map[string]string
 	threads   map[string]bool
-	begun     map[string]string // calls of which the end is on another line
+	begun     map[string]string   // calls of which the end is on another line
+	early     map[string][]string // processes that one has created before it was told which program it has
+}
+
+func newCalls() *calls {
+	return &calls{processes: map[string]*formedProcess{}, creators: map[string]string{}, threads: map[string]bool{}, begun: map[string]string{}, early: map[string][]string{}}
 }
 
 // of is a process or thread.
@@ -224,10 +229,12 @@ func (c *calls) line(id, what string) {
 		call = c.begun[id]
 	}
 	if m := straceCreates.FindStringSubmatch(what); m != nil {
-		child := c.of(m[1])
+		c.of(m[1])
 		c.creators[m[1]], c.threads[m[1]] = id, strings.Contains(call+what, "CLONE_THREAD")
-		if child.program == "" { // it may have executed one already
-			child.program = p.program
+		if p.program == "" { // its own creation is told later
+			c.early[id] = append(c.early[id], m[1])
+		} else {
+			c.inherit(m[1], p.program)
 		}
 	} else if m := straceExec.FindStringSubmatch(call); m != nil && strings.HasSuffix(what, " = 0") {
 		p.program = programOf(m[1], m[2])
@@ -237,6 +244,17 @@ func (c *calls) line(id, what string) {
 			p.status = 128 + int(unix.SignalNum(m[2]))
 		}
 	}
+}
+
+// inherit says which program a process was created with, and those that it has created before that was known.
+func (c *calls) inherit(id, program string) {
+	if p := c.of(id); p.program == "" { // it may have executed one already
+		p.program = program
+	}
+	for _, child := range c.early[id] {
+		c.inherit(child, program)
+	}
+	delete(c.early, id)
 }
 
 // tree is the first process with those below it. What a thread has created is its process's.
@@ -265,4 +283,16 @@ func programOf(path, argv0 string) string {
 		return filepath.Base(strings.Fields(interpreter)[0])
 	}
 	return filepath.Base(argv0)
+}
+
+// TestStracedOrder: what strace says of a process may come before its creation, and so may what that one has created.
+func TestStracedOrder(t *testing.T) {
+	c := newCalls()
+	for _, l := range [][2]string{{"1", `execve("/bin/bash", ["bash"], 0x1) = 0`}, {"1", "clone(child_stack=NULL, flags=SIGCHLD <unfinished ...>"}, {"2", "clone(child_stack=NULL, flags=SIGCHLD) = 3"}, {"3", "clone(child_stack=NULL, flags=SIGCHLD) = 4"},
+		{"2", `execve("/nowhere/tr", ["tr"], 0x1) = 0`}, {"4", "+++ exited with 4 +++"}, {"3", "+++ exited with 3 +++"}, {"2", "+++ exited with 2 +++"}, {"1", "<... clone resumed>) = 2"}, {"1", "+++ exited with 0 +++"}} {
+		c.line(l[0], l[1])
+	}
+	if got, want := c.tree().String(), "bash 0\n  tr 2\n    bash 3\n      bash 4"; got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
 }
