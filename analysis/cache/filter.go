@@ -136,9 +136,9 @@ func (f *filter) hand(events []uint64) {
 			f.listed(events[0], events[1], events[2])
 		}
 	case s.later != nil:
-		p := s.later.filling
+		p := s.later.Filling
 		p.events = append(p.events, events...)
-		s.send(s.later)
+		s.send()
 	default:
 		for e := 0; e < len(events); e += eventWords {
 			s.event(s.recipes, events[e], events[e+1])

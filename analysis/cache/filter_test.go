@@ -68,7 +68,7 @@ func TestEightAtATime(t *testing.T) {
 // TestLater: where another goroutine goes on behind the first levels all is counted as by one, also where somebody asks on the way and where its queue is full.
 func TestLater(t *testing.T) {
 	if !haveVector() {
-		t.Skip("executions are taken through the caches in Go here")
+		t.Skip("the processor has no AVX-512, without which there is one goroutine")
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	for seed := range uint64(6) {
@@ -119,7 +119,7 @@ func TestLater(t *testing.T) {
 // TestLaterPanics: what the other goroutine panics with is the panic of who asks what was counted, and nobody waits for it before.
 func TestLaterPanics(t *testing.T) {
 	if !haveVector() {
-		t.Skip("executions are taken through the caches in Go here")
+		t.Skip("the processor has no AVX-512, without which there is one goroutine")
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	rng := rand.New(rand.NewPCG(1, 13))
@@ -137,7 +137,7 @@ func TestLaterPanics(t *testing.T) {
 	if s.later == nil {
 		t.Fatal("not begun")
 	}
-	s.item(s.later, item{}) // of no instruction
+	s.item(item{}) // of no instruction
 	for range 20 {
 		s.Stretch(state, randomWords(rng, blocks, 8_000))
 	}

@@ -1,18 +1,9 @@
 package cache
 
-import (
-	"runtime"
-	"sync/atomic"
-)
+import "alleria/analysis/stream"
 
-// later takes what the first levels have missed through those behind them, in a goroutine of its own and in the order in which it was missed. Who goes over executions looks at
-// the first levels alone meanwhile, which nothing behind them changes. The same is done in reuse: beside a program it is the processing thread that sets the time.
-type later struct {
-	full, free chan *parcel
-	done       chan struct{}
-	filling    *parcel
-	failed     atomic.Pointer[any] // what the goroutine has panicked with
-}
+// What the first levels have missed goes through those behind them in the order in which it was missed. A long thread has a goroutine for it (stream.Behind), while who goes over
+// executions looks at the first levels alone, which nothing behind them changes.
 
 // parcel is some misses.
 type parcel struct {
@@ -29,9 +20,8 @@ type item struct {
 }
 
 const (
-	itemMark     = ^uint64(0) // in place of a block and an operation
-	parcels      = 4
-	parcelEvents = eventWords << 14 // in one: it is worth waking somebody
+	itemMark     = ^uint64(0)       // in place of a block and an operation
+	parcelEvents = eventWords << 14 // in a parcel
 	laterAfter   = eventWords << 16 // that are gone on with at once before another goroutine is worth it
 )
 
@@ -44,55 +34,28 @@ type laterWhen struct {
 
 // startLater has misses gone on with by another goroutine from here on, if there is a processor for it.
 func (s *Simulator) startLater() {
-	s.when.seen = 0
-	if s.when.never || runtime.GOMAXPROCS(0) < 2 {
-		return
+	if s.when.seen = 0; !s.when.never {
+		s.later = stream.NewBehind(s.open, (*parcel).empty)
 	}
-	l := &later{full: make(chan *parcel, parcels), free: make(chan *parcel, parcels), done: make(chan struct{}), filling: new(parcel)}
-	for range parcels - 1 {
-		l.free <- new(parcel)
-	}
-	s.later = l
-	go s.follow(l)
 }
 
 // send hands on what there is once that is much.
-func (s *Simulator) send(l *later) {
-	if p := l.filling; len(p.events) >= parcelEvents {
-		p.recipes = s.recipes
-		l.full <- p
-		l.filling = <-l.free
+func (s *Simulator) send() {
+	if p := s.later.Filling; len(p.events) >= parcelEvents {
+		p.recipes = s.recipes // as it is now: it grows
+		s.later.Hand()
 	}
 }
 
 // item hands on a miss that Go has found.
-func (s *Simulator) item(l *later, i item) {
-	p := l.filling
+func (s *Simulator) item(i item) {
+	p := s.later.Filling
 	p.events = append(p.events, uint64(len(p.items)), itemMark, 0)
 	p.items = append(p.items, i)
-	s.send(l)
+	s.send()
 }
 
-// follow goes on with what it gets. After a panic it takes it and does nothing: who goes over executions hears of it when it asks for what was counted.
-func (s *Simulator) follow(l *later) {
-	defer close(l.done)
-	for p := range l.full {
-		if l.failed.Load() == nil {
-			func() {
-				defer func() {
-					if r := recover(); r != nil {
-						l.failed.Store(&r)
-					}
-				}()
-				s.open(p)
-			}()
-		}
-		p.events, p.items, p.recipes = p.events[:0], p.items[:0], nil
-		l.free <- p
-	}
-}
-
-// open goes on with the misses of a parcel.
+// open goes on with the misses of a parcel. It is the other goroutine's.
 func (s *Simulator) open(p *parcel) {
 	for e := 0; e < len(p.events); e += eventWords {
 		if p.events[e+1] != itemMark {
@@ -107,18 +70,13 @@ func (s *Simulator) open(p *parcel) {
 	}
 }
 
+func (p *parcel) empty() { p.events, p.items, p.recipes = p.events[:0], p.items[:0], nil }
+
 // settle waits until all is counted. Whoever looks at more than executions and the first levels has to call it first.
 func (s *Simulator) settle() {
-	l := s.later
-	if l == nil {
-		return
-	}
-	s.later, s.when.seen = nil, 0
-	l.filling.recipes = s.recipes
-	l.full <- l.filling
-	close(l.full)
-	<-l.done
-	if failed := l.failed.Load(); failed != nil {
-		panic(*failed)
+	if l := s.later; l != nil {
+		s.later, s.when.seen = nil, 0
+		l.Filling.recipes = s.recipes
+		l.Settle()
 	}
 }

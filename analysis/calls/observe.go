@@ -190,21 +190,17 @@ func (o *observed) steps(p *plan, b *abp.Block, words []uint64, completed int) {
 		t.arrive(p.addr, p.fn)
 	}
 	s.Block, s.Dynamic, s.Counted, s.returned = b, nil, t.count, false
-	if o.uncounted {
-		o.uncountedSteps(p, words, completed)
-		return
-	}
 	if p.more == nil {
 		s.From, s.To = 0, completed
-		c := p.static
-		if completed < len(b.Ins) {
-			c = between(b, 0, completed)
+		if !o.uncounted {
+			o.count(b, &p.static, len(b.Ins))
 		}
-		t.add(&c)
 		o.observe(s)
 		return
 	}
-	s.Dynamic = t.dynamic(b, words, completed)
+	if !o.uncounted {
+		s.Dynamic = t.dynamic(b, words, completed)
+	}
 	for k := range p.more.steps {
 		st := &p.more.steps[k]
 		if st.from >= completed {
@@ -214,12 +210,10 @@ func (o *observed) steps(p *plan, b *abp.Block, words []uint64, completed int) {
 			t.arrive(st.addr, st.fn)
 		}
 		s.From, s.To = st.from, min(st.to, completed)
-		c := st.static
-		if s.To < st.to {
-			c = between(b, s.From, s.To)
+		if !o.uncounted {
+			o.count(b, &st.static, st.to)
+			t.addDynamic(s.Dynamic, s.From, s.To)
 		}
-		t.add(&c)
-		t.addDynamic(s.Dynamic, s.From, s.To)
 		s.returned = st.op == opRet && s.To == st.to
 		o.observe(s)
 		if st.op != opNone && s.To == st.to {
@@ -228,27 +222,11 @@ func (o *observed) steps(p *plan, b *abp.Block, words []uint64, completed int) {
 	}
 }
 
-// uncountedSteps is steps where nothing is counted.
-func (o *observed) uncountedSteps(p *plan, words []uint64, completed int) {
-	t, s := o.Tracker, &o.step
-	if p.more == nil {
-		s.From, s.To = 0, completed
-		o.observe(s)
-		return
+// count adds what a step counts for by itself: whole, which reaches up to an instruction, or less where it was cut.
+func (o *observed) count(b *abp.Block, whole *abp.Counts, to int) {
+	c := *whole
+	if s := &o.step; s.To < to {
+		c = between(b, s.From, s.To)
 	}
-	for k := range p.more.steps {
-		st := &p.more.steps[k]
-		if st.from >= completed {
-			return
-		}
-		if k > 0 && st.fn != t.match {
-			t.arrive(st.addr, st.fn)
-		}
-		s.From, s.To = st.from, min(st.to, completed)
-		s.returned = st.op == opRet && s.To == st.to
-		o.observe(s)
-		if st.op != opNone && s.To == st.to {
-			t.leaveBy(st, words)
-		}
-	}
+	o.add(&c)
 }

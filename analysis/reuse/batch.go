@@ -40,7 +40,7 @@ func (c *Counter) many(keys []uint64, now uint32) {
 	b := c.batch
 	b.pass(c, keys, now)
 	if c.later != nil {
-		c.later.take(b, now)
+		c.leave(b, now)
 		return
 	}
 	c.touch(b.stale[:b.stales], now)

@@ -41,11 +41,11 @@ type Counter struct {
 	// table and none in times: nearly all references are to them, and cost neither. Numbers of lines are as in entry, and
 	// apart from what else there is of them, since they are what is looked through.
 	recent [recents]uint64
-	epochs [recents]uint32 // the unit in which each was used last
-	places [recents]uint32 // where its entry was when it was looked up
-	fresh  int             // how many there are
-	batch  *batch          // nil: each reference is counted by itself
-	later  *later          // what counts all but the list of recent lines meanwhile; nil: nobody
+	epochs [recents]uint32        // the unit in which each was used last
+	places [recents]uint32        // where its entry was when it was looked up
+	fresh  int                    // how many there are
+	batch  *batch                 // nil: each reference is counted by itself
+	later  *stream.Behind[parcel] // what counts all but the list of recent lines meanwhile; nil: nobody
 	when   laterWhen
 	room   [1 << unitBits]uint32
 	table  []entry

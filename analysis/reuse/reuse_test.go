@@ -188,7 +188,7 @@ func TestVectorIsOneByOne(t *testing.T) {
 // TestLater: with a goroutine for what is not among the recent lines all is counted as without one, also where somebody asks on the way and where its queue is full.
 func TestLater(t *testing.T) {
 	if !haveVector() {
-		t.Skip("the list is looked through in Go here")
+		t.Skip("the processor has no AVX-512, without which there is one goroutine")
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	keys := trace(1 << 20)
@@ -233,7 +233,7 @@ func TestLater(t *testing.T) {
 // TestLaterPanics: what the other goroutine panics with is the panic of who asks what was counted, and nobody waits for it before.
 func TestLaterPanics(t *testing.T) {
 	if !haveVector() {
-		t.Skip("the list is looked through in Go here")
+		t.Skip("the processor has no AVX-512, without which there is one goroutine")
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	keys := trace(1 << 20)
@@ -246,7 +246,7 @@ func TestLaterPanics(t *testing.T) {
 	if c.later == nil {
 		t.Fatal("not begun")
 	}
-	c.later.filling.units = append(c.later.filling.units, unitEnd{now: 1, missed: 1 << 20}) // which it does not have
+	c.later.Filling.units = append(c.later.Filling.units, unitEnd{now: 1, missed: 1 << 20}) // which it does not have
 	for range 3 {
 		c.refer(keys)
 	}

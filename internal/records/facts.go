@@ -5,8 +5,9 @@ import (
 	"math/bits"
 )
 
-// The packed form of a Block. It never leaves the process: there is no version,
-// and what is read was written by the same program. Its rules: numbers as
+// The packed form of a Block. Package emit puts it into profiles as it lies here, and package abp reads it there by its own description (block_packed.go,
+// docs/format.md): what is changed here has to be converted there, or to be another kind of row. emit.TestRowsAgree fails else. Within the process it has no version,
+// as what is read was written by the same program. Its rules: numbers as
 // varints, indices of words plus one, and a field that is nearly always the same
 // in no more than a bit.
 

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"os"
 	"runtime"
 	"runtime/debug"
 	"testing"
@@ -75,9 +74,7 @@ func TestCollectSeldom(t *testing.T) {
 
 // One goroutine more runs at a time once the start is over, and where there are processors for several.
 func TestMoreProcs(t *testing.T) {
-	if os.Getenv("GOMAXPROCS") != "" {
-		t.Skip("GOMAXPROCS is set")
-	}
+	t.Setenv("GOMAXPROCS", "")
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	for _, c := range []struct {
 		opts Options
