@@ -101,17 +101,30 @@ func TestLibrary(t *testing.T) {
 
 // TestSites finds the C library's ptrace in a process, and looks no further while nothing is mapped.
 func TestSites(t *testing.T) {
-	c := exec.Command("sleep", "60")
+	c := exec.Command("cat")
+	in, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = c.Process.Kill(); _ = c.Wait() }()
+	// What it answers is all that it does: it maps nothing more afterwards.
+	if _, err := in.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := out.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
 	var f Finder
 	pid := c.Process.Pid
-	for {
-		if sites := f.Sites(pid); len(sites) > 0 {
-			break
-		}
+	if len(f.Sites(pid)) == 0 {
+		t.Fatal("there is none")
 	}
 	mapped, err := sys.OpenMappedPages(pid)
 	if err != nil {
@@ -134,12 +147,14 @@ func TestSites(t *testing.T) {
 			t.Errorf("site %d: % x, %v", n, code, err)
 		}
 	}
-	if s := f.spaces[pid]; s.all.mapped == settled {
-		s.all.sites = nil
-		f.spaces[pid] = s
-		if f.Sites(pid) != nil {
-			t.Error("it is looked at again")
-		}
+	s := f.spaces[pid]
+	if s.all.mapped != settled {
+		t.Errorf("%d pages are mapped, and not %d", settled, s.all.mapped)
+	}
+	s.all.sites = nil
+	f.spaces[pid] = s
+	if f.Sites(pid) != nil {
+		t.Error("it is looked at again")
 	}
 	if f.Forget(pid); len(f.Sites(pid)) == 0 {
 		t.Error("it is not looked at again where it has executed another program")
