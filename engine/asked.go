@@ -33,7 +33,7 @@ func (p *Process) watch(sites []asking.Site) {
 			}
 			continue
 		}
-		if p.asksFor >= asking.Most || p.callSite(site.At) != nil || p.points.IsPoint(site.At) || !site.Lies(p.mem) {
+		if p.asksFor >= asking.Most || p.hasSite(site.At) || p.points.IsPoint(site.At) || !site.Lies(p.mem) {
 			continue
 		}
 		if err := p.points.Add(site.At); err == nil { // who cannot be written to is ending
@@ -42,19 +42,26 @@ func (p *Process) watch(sites []asking.Site) {
 	}
 }
 
-// callSite is the site at an address; nil if there is none.
-func (p *Process) callSite(at uint64) *asking.Site {
+// callSite is the site at an address; nil if there is none. One that a thread has come to by the C library's syscall() is of the number that it has.
+func (p *Process) callSite(at uint64, regs *sys.Regs) *asking.Site {
+	if entry, ok := p.points.Asks(at); ok {
+		return &asking.Site{At: entry, Kind: asking.Any, Call: uint32(regs.Rax)}
+	}
 	if i := slices.IndexFunc(p.sites, func(s asking.Site) bool { return s.At == at }); i >= 0 {
 		return &p.sites[i]
 	}
 	return nil
 }
 
+func (p *Process) hasSite(at uint64) bool {
+	return slices.ContainsFunc(p.sites, func(s asking.Site) bool { return s.At == at })
+}
+
 // callHit handles a native thread that has executed the int3 in front of such a call; done is false if it is none.
 // One that the cache alone answers as it should has the process go on there for good.
 func (t *Thread) callHit(regs *sys.Regs, at uint64) (done bool, err error) {
 	p := t.p
-	site := p.callSite(at)
+	site := p.callSite(at, regs)
 	if site == nil || !t.native || p.points.IsPoint(at) {
 		return false, nil
 	}
@@ -64,7 +71,7 @@ func (t *Thread) callHit(regs *sys.Regs, at uint64) (done bool, err error) {
 	}
 	if call, ok := site.Registers(regs); ok && p.calls.NeedsCache(&call) {
 		p.KeepTranslated()
-		regs.Rip = at
+		regs.Rip = site.At
 		return true, t.goOn(regs)
 	}
 	if err := site.Execute(regs, p.mem); err != nil {
@@ -80,6 +87,9 @@ func (t *Thread) callHit(regs *sys.Regs, at uint64) (done bool, err error) {
 	if p.asksFor++; p.asksFor == asking.Most {
 		for _, s := range p.sites {
 			p.points.RemoveIdle(s.At)
+		}
+		if site.Kind == asking.Any {
+			p.points.DropNotes()
 		}
 	}
 	return true, t.goOn(regs)
@@ -118,7 +128,7 @@ func (t *Thread) noteActions(sig sys.Signal) error {
 				continue
 			}
 		}
-		if j := p.points.WriteNote(site.At, site.Load(), low); j != nil && p.points.PlaceNote(j) {
+		if j := p.points.WriteNote(site, low); j != nil && p.points.PlaceNote(j) {
 			p.stats.Jumps++
 		}
 	}

@@ -17,7 +17,7 @@ import (
 func (t *Thread) breakpoint(regs *sys.Regs) (done bool, err error) {
 	p := t.p
 	at := regs.Rip - 1
-	if p.cache.RegionAt(at) != nil { // none is ever reached there
+	if _, asks := p.points.Asks(at); !asks && p.cache.RegionAt(at) != nil { // no other one is ever reached there
 		return true, t.lost(regs)
 	}
 	if done, err := t.startHit(regs, at); done {

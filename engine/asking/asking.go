@@ -40,6 +40,7 @@ const (
 	Number Kind = iota // mov $NUMBER,%eax in front of syscall
 	C                  // call of a C library's syscall()
 	Go                 // call of a function of Go's package syscall
+	Any                // a C library's syscall() itself: its last argument is loaded, the rest is in place, with the number in eax
 )
 
 // The numbers of the calls.
@@ -56,7 +57,10 @@ const (
 const Sigaction = 13
 
 // Numbers are those of all.
-func Numbers() []uint32 { return []uint32{Clone, Ptrace, Setrlimit, Prlimit, Clone3, Sigaction} }
+func Numbers() []uint32 { return append(Stopping(), Sigaction) }
+
+// Stopping are those that are stopped at.
+func Stopping() []uint32 { return []uint32{Clone, Ptrace, Setrlimit, Prlimit, Clone3} }
 
 // Userfaultfd is the number of the call after which a program fills memory by itself. No breakpoints lie there: who makes it is to be known beforehand.
 const Userfaultfd = 323
@@ -72,8 +76,10 @@ const (
 const Untraced = 0x800000
 
 const (
-	shortSize = 5 // of an instruction with four bytes behind its opcode
-	slotSize  = 6 // of a call through a slot
+	shortSize = 5 // of an instruction with four bytes behind its opcode, and of Any's
+	// lastArgument is where syscall() has its last argument, from the stack pointer.
+	lastArgument = 8
+	slotSize     = 6 // of a call through a slot
 )
 
 // Site is one instruction. Of a call To is where it leads, or, with Slot, where that stands.
@@ -89,6 +95,8 @@ type Site struct {
 // code is what lies there, of a Number with what is behind it, by which it is known.
 func (s *Site) code() []byte {
 	switch {
+	case s.Kind == Any:
+		return []byte{0x4c, 0x8b, 0x4c, 0x24, lastArgument, 0x0f, 0x05} // mov 8(%rsp),%r9; syscall
 	case s.Kind == Number:
 		b := binary.LittleEndian.AppendUint32([]byte{0xb8}, s.Call)
 		if s.Zeroed {
@@ -101,7 +109,7 @@ func (s *Site) code() []byte {
 	return binary.LittleEndian.AppendUint32([]byte{0xe8}, uint32(s.To-s.At-shortSize))
 }
 
-// Load is the instruction of a Number that loads it.
+// Load is the instruction of a Number that loads it, and what Any has in front of the call.
 func (s *Site) Load() []byte { return s.code()[:shortSize] }
 
 // Args are the first four arguments of the call that a thread in front of the site is about to make; false: it is another call.
@@ -116,7 +124,7 @@ func (s *Site) Args(r *sys.Regs) (args [4]uint64, ok bool) {
 	if s.Zeroed {
 		args[0] = 0
 	}
-	return args, true
+	return args, s.Kind != Any || uint32(r.Rax) == s.Call
 }
 
 // Request is what ptrace is about to be asked for by a thread in front of the site, and of which thread; false: the call is another one.
@@ -150,12 +158,19 @@ func (s *Site) TakeFlag(r *sys.Regs) {
 
 // Execute executes the instruction for a thread with these registers, which are those behind it then. A shadow stack of the thread's would not have the call.
 func (s *Site) Execute(r *sys.Regs, mem Memory) error {
-	if s.Kind == Number {
+	var word [8]byte
+	switch s.Kind {
+	case Number:
 		r.Rax, r.Rip = uint64(s.Call), s.At+shortSize
+		return nil
+	case Any:
+		if _, err := mem.ReadAt(word[:], int64(r.Rsp+lastArgument)); err != nil {
+			return fmt.Errorf("last argument of a system call: %w", err)
+		}
+		r.R9, r.Rip = binary.LittleEndian.Uint64(word[:]), s.At+shortSize
 		return nil
 	}
 	to, behind := s.To, s.At+shortSize
-	var word [8]byte
 	if s.Slot {
 		behind = s.At + slotSize
 		if _, err := mem.ReadAt(word[:], int64(s.To)); err != nil {

@@ -76,6 +76,29 @@ func TestExecute(t *testing.T) {
 	}
 }
 
+// TestAny: of the C library's syscall() itself the number is the thread's, and its last argument comes from the stack.
+func TestAny(t *testing.T) {
+	m, site := make(memory, 256), Site{At: 16, Call: Ptrace, Kind: Any}
+	copy(m[16:], site.code())
+	m[208] = 66
+	r := sys.Regs{Rip: 17, Rsp: 200, Rax: Ptrace, Rdi: Seize, Rsi: 78}
+	if what, tid, ok := site.Request(&r); !site.Lies(m) || what != Seize || tid != 78 || !ok {
+		t.Errorf("request %#x of %d, %t", what, tid, ok)
+	}
+	if call, ok := site.Registers(&r); !ok || call.Rax != Ptrace || call.Rdi != Seize {
+		t.Errorf("%+v, %t", call, ok)
+	}
+	if err := site.Execute(&r, m); err != nil || r.Rip != 21 || r.R9 != 66 || r.Rax != Ptrace || r.Rsp != 200 {
+		t.Errorf("%+v: %v", r, err)
+	}
+	if r.Rax = 39; site.Execute(&sys.Regs{Rsp: 252}, m) == nil {
+		t.Error("an argument without a stack was loaded")
+	}
+	if _, _, ok := site.Request(&r); ok {
+		t.Error("another call is taken for ptrace")
+	}
+}
+
 // TestArgs: what calls are made with is where each kind has it, and the flag of clone that hides what is created is taken out there.
 func TestArgs(t *testing.T) {
 	const flags = Untraced | 17

@@ -71,8 +71,10 @@ type Jump struct {
 	point    *Interception
 	Ask      uint64
 	// It notes what the program does with SIGTRAP (note.go): behind that it goes on at skip.
+	// asks is an int3 of it, for calls that the tracer has to know of beforehand; 0: none.
 	notes bool
 	skip  uint64
+	asks  uint64
 }
 
 // movedInsn says where a displaced instruction has gone.

@@ -25,6 +25,14 @@ func (p *Points) jumpHit(at uint64) *Jump {
 	return nil
 }
 
+// Asks tells whether an int3 of ours at an address is one in code that notes, and of which site.
+func (p *Points) Asks(at uint64) (site uint64, ok bool) {
+	if j := p.JumpAt(at); j != nil && j.asks == at && j.notes {
+		return j.Entry, true
+	}
+	return 0, false
+}
+
 // HitAt takes a thread that has executed an int3 at an address back to the
 // watched address that it was for; false if it was none of ours. Where a jump's
 // count ran out, the entry is taken back: it is counted once more, by the tracer.

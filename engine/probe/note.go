@@ -3,6 +3,7 @@ package probe
 import (
 	"bytes"
 
+	"alleria/engine/asking"
 	"alleria/engine/asm"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
@@ -12,16 +13,20 @@ import (
 // which it was. So the program's own code notes it: in front of rt_sigaction the instruction that loads the call's number becomes a jump to a few instructions of
 // ours, which store what is asked for where the tracer finds it, if the signal is SIGTRAP, and then load the number and go back to the call.
 //
-// Nothing is in the way of other code: exactly five bytes are displaced, one instruction, behind which comes the call. The call destroys rcx, and the number rax,
+// Nothing is in the way of other code: exactly five bytes are displaced, one instruction, behind which comes the call. The call destroys rcx and r11,
 // so that both may be used; the flags are left alone. Nothing counts until the call is made, so that a thread that is found there stands in front of the
 // instruction, whatever it has executed. What the program cannot read the kernel would refuse: a load that faults leads to the call (NoteBail).
+//
+// The C library's syscall() has a jump of the same kind, in place of the instruction in front of its call, so that numbers which are not written down in any
+// code are seen: the code looks at the number first, and has an int3 for those calls that are stopped at elsewhere (package asking), some 50 µs each.
 //
 // Refused: an int3 there, as at other calls that have to be known of, which programs hit 7 to 65 times when they start, 50 µs each; and one behind the comparison,
 // for SIGTRAP alone, since it would let a lone SIGTRAP through that is blocked, in programs that block it and install a handler then.
 
 const (
-	// maxNote bounds the code of one.
+	// maxNote bounds the code of one, maxAny that of syscall()'s.
 	maxNote = 128
+	maxAny  = 256
 	// kernelSets is the size of a set of signals, which rt_sigaction wants to be told.
 	kernelSets = 8
 	sigtrap    = 5
@@ -30,21 +35,26 @@ const (
 // Armed tells whether something is watched by address, so that threads may run into int3s natively.
 func (p *Points) Armed() bool { return !p.Unasked() || len(p.cache.Watched) > 0 }
 
-// WriteNote writes the code for an instruction that loads rt_sigaction's number, in front of the call, whose bytes are given; nil if there is no room near it, or something else
+// WriteNote writes the code for a site in front of the call: an instruction that loads rt_sigaction's number, or what Any has there. nil if there is no room near it, or something else
 // lies there. Code at low addresses is near to no region: it needs a region for jumps, nil where there is none.
-func (p *Points) WriteNote(at uint64, orig []byte, low *JumpRegion) *Jump {
-	j := &Jump{Entry: at, Patch: at, end: at + jumpBytes, size: jumpBytes, orig: bytes.Clone(orig), notes: true}
+func (p *Points) WriteNote(site *asking.Site, low *JumpRegion) *Jump {
+	at := site.At
+	j := &Jump{Entry: at, Patch: at, end: at + jumpBytes, size: jumpBytes, orig: bytes.Clone(site.Load()), notes: true}
 	if p.gone || p.jumps.refused[at] || p.host == nil || p.IsPoint(at) || p.awaited(at) || p.disturbed(j) {
 		return nil
 	}
 	if _, ok := p.probes.get(at); ok {
 		return nil
 	}
-	w, ok := p.noteWriter(at, low)
+	most := maxNote
+	if site.Kind == asking.Any {
+		most = maxAny
+	}
+	w, ok := p.noteWriter(at, most, low)
 	if !ok {
 		return nil
 	}
-	p.writeNote(&w, j)
+	p.writeNote(&w, j, site.Kind == asking.Any)
 	if w.Full() {
 		return nil
 	}
@@ -58,7 +68,7 @@ func (p *Points) WriteNote(at uint64, orig []byte, low *JumpRegion) *Jump {
 
 // NoteNear tells whether the code for a call at an address goes where translations are, or into a region for jumps, nil if there is none.
 func (p *Points) NoteNear(at uint64, low *JumpRegion) bool {
-	if low != nil && low.near(at, at+jumpBytes) && low.next+maxNote <= len(low.mem) {
+	if low != nil && low.near(at, at+jumpBytes) && low.next+maxAny <= len(low.mem) {
 		return true
 	}
 	for _, a := range p.cache.Regions {
@@ -70,29 +80,35 @@ func (p *Points) NoteNear(at uint64, low *JumpRegion) bool {
 }
 
 // noteWriter writes where the code is to lie.
-func (p *Points) noteWriter(at uint64, low *JumpRegion) (asm.Writer, bool) {
+func (p *Points) noteWriter(at uint64, most int, low *JumpRegion) (asm.Writer, bool) {
 	if low != nil && low.near(at, at+jumpBytes) {
-		return asm.New(low.mem, low.base, low.next), low.next+maxNote <= len(low.mem)
+		return asm.New(low.mem, low.base, low.next), low.next+most <= len(low.mem)
 	}
 	for _, a := range p.cache.Regions {
 		if !a.Near(at) {
 			continue
 		}
-		if off, ok := a.NoteRoom(maxNote); ok {
-			return asm.New(a.Mem[:off+maxNote], a.Base, off), true
+		if off, ok := a.NoteRoom(most); ok {
+			return asm.New(a.Mem[:off+most], a.Base, off), true
 		}
 	}
 	return asm.Writer{}, false
 }
 
-// writeNote writes the code, and says where its parts are.
-func (p *Points) writeNote(a *asm.Writer, j *Jump) {
+// writeNote writes the code, and says where its parts are. any: the number is in eax, and may be another one.
+func (p *Points) writeNote(a *asm.Writer, j *Jump, any bool) {
 	j.Code, j.Body = a.Here(), a.Here()
-	a.LeaBits(x86.RCX, asm.At(x86.RDI, -sigtrap), 32) // the kernel looks at the lower half
-	trap := a.JecxzLater()
-	j.skip = a.Here()
-	a.Copy(j.orig)
-	a.Jmp(j.end)
+	var trap asm.Site
+	if any {
+		a.Link(p.writeAsked(a, j), a.Here())
+		trap = p.writeAction(a)
+		a.Jmp(j.skip)
+	} else {
+		trap = p.writeAction(a)
+		j.skip = a.Here()
+		a.Copy(j.orig)
+		a.Jmp(j.end)
+	}
 
 	a.Link(trap, a.Here())
 	a.Lea(x86.RCX, asm.At(x86.R10, -kernelSets))
@@ -102,12 +118,40 @@ func (p *Points) writeNote(a *asm.Writer, j *Jump) {
 	a.MovImm64(x86.RCX, p.shm.Control()+layout.NotedAction)
 	a.PutImm(x86.RCX, layout.NotedLast-layout.NotedAction, 0)
 	for off := 0; off < layout.NotedLast-layout.NotedAction; off += 8 {
-		a.Get(x86.RAX, x86.RSI, off)
-		a.Put(x86.RCX, off, x86.RAX)
+		a.Get(x86.R11, x86.RSI, off)
+		a.Put(x86.RCX, off, x86.R11)
 	}
 	a.PutImm(x86.RCX, layout.NotedLast-layout.NotedAction, 1)
 	a.Jmp(j.skip)
 	j.Hit = a.Here() - 1
+}
+
+// writeAction leads on at what it returns if the call is for SIGTRAP: the kernel looks at the lower half of the number.
+func (p *Points) writeAction(a *asm.Writer) asm.Site {
+	a.LeaBits(x86.RCX, asm.At(x86.RDI, -sigtrap), 32)
+	return a.JecxzLater()
+}
+
+// writeAsked looks which call it is: of rt_sigaction it leads on at what it returns.
+func (p *Points) writeAsked(a *asm.Writer, j *Jump) (action asm.Site) {
+	is := func(number int) asm.Site {
+		a.LeaBits(x86.RCX, asm.At(x86.RAX, -number), 32)
+		return a.JecxzLater()
+	}
+	action = is(asking.Sigaction)
+	var asked []asm.Site
+	for _, number := range asking.Stopping() {
+		asked = append(asked, is(int(number)))
+	}
+	j.skip = a.Here()
+	a.Copy(j.orig)
+	a.Jmp(j.end)
+	j.asks = a.Here()
+	a.Int3()
+	for _, s := range asked {
+		a.Link(s, j.asks)
+	}
+	return action
 }
 
 // PlaceNote writes a jump that notes over its instruction, which is still there; false if that fails. All native threads stand.
@@ -128,9 +172,9 @@ func (p *Points) DropNotes() {
 	}
 }
 
-// NoteBail tells whether code that notes is at an address, and where it goes on if a load of it faults.
+// NoteBail tells whether code that notes is at an address, and where it goes on if a load of it faults; false for the program's own instruction there, which may fault itself.
 func (p *Points) NoteBail(addr uint64) (uint64, bool) {
-	if j := p.JumpAt(addr); j != nil && j.notes {
+	if j := p.JumpAt(addr); j != nil && j.notes && addr != j.skip {
 		return j.skip, true
 	}
 	return 0, false

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"testing"
 
+	"alleria/engine/asking"
 	"alleria/engine/codecache"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
@@ -12,6 +13,9 @@ import (
 
 // loadSigaction is the instruction in front of rt_sigaction, and the call.
 var loadSigaction = []byte{0xb8, 13, 0, 0, 0, 0x0f, 0x05}
+
+// noted is the site of such an instruction.
+func noted(at uint64) *asking.Site { return &asking.Site{At: at, Call: asking.Sigaction} }
 
 const regionBytes = 1 << 22
 
@@ -39,7 +43,7 @@ func newNoted(t *testing.T) (*program, *Points) {
 // TestNote: the jump in front of the call shows to nobody, leads to code from anywhere in which a thread goes back to it, and goes with the rest.
 func TestNote(t *testing.T) {
 	prog, p := newNoted(t)
-	j := p.WriteNote(f, loadSigaction[:5], nil)
+	j := p.WriteNote(noted(f), nil)
 	if j == nil || !p.PlaceNote(j) {
 		t.Fatal("it is not placed")
 	}
@@ -51,7 +55,7 @@ func TestNote(t *testing.T) {
 	if p.Unprobed(code, codeAt); !bytes.Equal(code[f-codeAt:][:7], loadSigaction) {
 		t.Errorf("the program's code is % x", code[f-codeAt:][:7])
 	}
-	for _, at := range []uint64{j.Code, j.skip, j.Hit} {
+	for _, at := range []uint64{j.Code, j.skip - 1, j.Hit} {
 		if p.JumpAt(at) != j || !j.Notes() {
 			t.Errorf("%#x is not its code", at)
 		}
@@ -59,24 +63,53 @@ func TestNote(t *testing.T) {
 			t.Errorf("a fault at %#x leads to %#x", at, to)
 		}
 	}
+	if to, ok := p.NoteBail(j.skip); ok {
+		t.Errorf("a fault of the program's own instruction leads to %#x", to)
+	}
 	if to, ok := p.NoteBail(j.Hit + 1); ok {
 		t.Errorf("a fault behind it leads to %#x", to)
 	}
 	if at := p.CopyOf(f); at != j.Code {
 		t.Errorf("who goes on there goes on at %#x", at)
 	}
-	if p.WriteNote(f, loadSigaction[:5], nil) != nil {
+	if p.WriteNote(noted(f), nil) != nil {
 		t.Error("there is a second one")
 	}
-	if p.DropNotes(); !bytes.Equal(prog.Fetch(f, 7), loadSigaction) || p.WriteNote(f, loadSigaction[:5], nil) != nil {
+	if p.DropNotes(); !bytes.Equal(prog.Fetch(f, 7), loadSigaction) || p.WriteNote(noted(f), nil) != nil {
 		t.Error("it stays, or is made again")
+	}
+}
+
+// TestNoteOfAny: the code of syscall() itself has an int3 of its own, by which the site is known, and all of it but the program's instruction leads back.
+func TestNoteOfAny(t *testing.T) {
+	prog, p := newNoted(t)
+	site := &asking.Site{At: f, Call: asking.Sigaction, Kind: asking.Any}
+	if _, err := prog.mem.WriteAt(append(site.Load(), 0x0f, 0x05), f); err != nil {
+		t.Fatal(err)
+	}
+	j := p.WriteNote(site, nil)
+	if j == nil || !p.PlaceNote(j) {
+		t.Fatal("it is not placed")
+	}
+	if at, ok := p.Asks(j.asks); !ok || at != f || p.JumpAt(j.asks) != j || j.asks <= j.skip || j.asks >= j.Hit {
+		t.Errorf("its int3 at %#x is one of %#x, %t", j.asks, at, ok)
+	}
+	if _, ok := p.Asks(j.asks + 1); ok {
+		t.Error("something else is its int3")
+	}
+	code := p.cache.Regions[0].Mem
+	if off := j.asks - p.cache.Regions[0].Base; code[off] != 0xcc || !bytes.Equal(code[j.skip-p.cache.Regions[0].Base:][:5], site.Load()) {
+		t.Errorf("its code is % x", code[j.skip-p.cache.Regions[0].Base:][:16])
+	}
+	if p.DropNotes(); !bytes.Equal(prog.Fetch(f, 5), site.Load()) {
+		t.Error("it stays")
 	}
 }
 
 // TestNoteGivesWay: who watches the instruction has the program's own there, and none is placed where somebody does.
 func TestNoteGivesWay(t *testing.T) {
 	prog, p := newNoted(t)
-	j := p.WriteNote(f, loadSigaction[:5], nil)
+	j := p.WriteNote(noted(f), nil)
 	if j == nil || !p.PlaceNote(j) {
 		t.Fatal("it is not placed")
 	}
@@ -94,12 +127,12 @@ func TestNoteGivesWay(t *testing.T) {
 	if err := p.Notify(f + 2); err != nil {
 		t.Fatal(err)
 	}
-	if p.WriteNote(f, loadSigaction[:5], nil) != nil {
+	if p.WriteNote(noted(f), nil) != nil {
 		t.Error("it displaces a point")
 	}
 	_, p = newNoted(t)
 	for n := range 64 { // as long as there is room
-		if j := p.WriteNote(f+uint64(n)*8, loadSigaction[:5], nil); j == nil {
+		if j := p.WriteNote(noted(f+uint64(n)*8), nil); j == nil {
 			if n < 4 {
 				t.Errorf("there is room for %d", n)
 			}

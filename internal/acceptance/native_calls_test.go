@@ -5,12 +5,14 @@ import (
 )
 
 // TestCallsSeenNatively: programs that run natively, with a window armed that never opens, and make calls that only the tracer can have come out as they do without it: a limit of the
-// address space, which would count what is mapped for the tracer, and children that no tracer would be told of, which would end by its breakpoints.
+// address space, which would count what is mapped for the tracer, children that no tracer would be told of, which would end by its breakpoints, and calls of ptrace.
 func TestCallsSeenNatively(t *testing.T) {
 	for _, c := range []struct{ program, flags, function string }{
 		{"memory-limited", "-O1 -pthread", "work"},
 		{"threads-untraced", "-O1 -pthread", "f"},
 		{"threads-untraced", "-O1 -pthread -static", "f"},
+		{"threads-untraced", "-O1 -pthread -DVOLATILE", "f"},
+		{"traces-by-number", "-O1 -pthread", "work"},
 	} {
 		t.Run(c.program+c.flags, func(t *testing.T) {
 			t.Parallel()

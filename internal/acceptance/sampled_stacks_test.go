@@ -55,20 +55,20 @@ func TestCallersOfBurstsInGo(t *testing.T) {
 	t.Parallel()
 	dir := workDir(t)
 	prog := build(t, "../../testdata/counts/stacks.go", "")
-	recordBeside(t, dir, "whole", "methods", []string{"--select", "any"}, prog)
+	// A goroutine that is interrupted and goes on elsewhere is, recorded whole, below the scheduler from there on: on a busy machine sorted lost a third so.
+	// With one processor and none interrupted, nobody changes threads amid a function, and the whole is what is true.
+	calm := append([]string{"GODEBUG=asyncpreemptoff=1", "GOMAXPROCS=1"}, bound...)
+	if r := run(t, command{argv: []string{alleria(), "record", "--force", "--analysis", "methods", "--select", "any", "-o", "whole", "--", prog}, dir: dir, env: calm}); r.status != 0 {
+		t.Fatalf("record: %s", clip(r.stderr))
+	}
 	run(t, command{argv: []string{alleria(), "-q", "record", "--select", "any", "--sample-rate", "20%", "--sample-seed", "3", "-o", "part", "--", prog}, dir: dir})
 	whole, part := methodsOf(t, dir, "whole")[0], methodsOf(t, dir, "part")[0]
-	// The scheduler may run where a function was interrupted: recorded whole, it and other goroutines count for that function, or the function's rest for others.
-	// Without callers next to nothing would be below these.
-	for name, off := range map[string]float64{"main.deep": 0.35, "main.spin": 0.35, "main.sorted": 0.6, "main.closed": 0.6, "main.main.func1": 0.6, "sort.Sort": 0.6} {
+	// Without callers next to nothing would be below these. A goroutine's first function, side, has been called by nobody.
+	for name, off := range map[string]float64{"main.deep": 0.15, "main.spin": 0.15, "main.sorted": 0.15, "main.closed": 0.2, "main.main.func1": 0.2, "sort.Sort": 0.15, "main.side": 0.25} {
 		w, p := whole[name].Inclusive.Instructions, part[name].Inclusive.Instructions
 		if w == 0 || !near(p, w, off) {
 			t.Errorf("%s: %d, of all %d", name, p, w)
 		}
-	}
-	// A goroutine's first function has been called by nobody. Where everything is recorded it is below what the scheduler was called by.
-	if p, w := part["main.side"].Inclusive.Instructions, whole["main.side"].Inclusive.Instructions; w == 0 || !near(p, w, 0.6) {
-		t.Errorf("main.side: %d, of all %d", p, w)
 	}
 	if text := string(run(t, command{argv: []string{alleria(), "-q", "analyze", "calltree", "part"}, dir: dir}).stdout); !strings.Contains(text, "  runtime.goexit") {
 		t.Errorf("tree:\n%s", text)

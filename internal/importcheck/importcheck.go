@@ -123,7 +123,7 @@ func engineRules() map[string][]string {
 		"engine/launch":    {"internal/sys"},
 		"engine/appcode":   {"engine/codecache", "engine/x86", "internal/sys"},
 		"engine/budget":    {"engine/shm", "engine/translate", "engine/codecache", "internal/layout"},
-		"engine/probe":     {"engine/shm", "engine/translate", "engine/codecache", "engine/asm", "engine/x86", "internal/sys", "internal/layout", "internal/capture"},
+		"engine/probe":     {"engine/asking", "engine/shm", "engine/translate", "engine/codecache", "engine/asm", "engine/x86", "internal/sys", "internal/layout", "internal/capture"},
 		"engine/reuse":     {"engine/codecache", "internal/diskcache", "internal/sys", "internal/layout", "internal/records"},
 		"engine/recovery":  {"engine/budget", "engine/codecache", "engine/shm", "engine/translate", "engine/x86", "internal/layout", "internal/records", "internal/sys"},
 		"engine/emulate":   {"engine/recovery", "engine/x86", "internal/records", "internal/sys"},

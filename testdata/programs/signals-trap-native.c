@@ -1,8 +1,10 @@
 /* A handler for SIGTRAP that is installed while the program runs natively, with the signal blocked by the time a watched function is called: the breakpoint there makes the kernel
- * forget it. By the C library, and by a call of the program's own, which is found in a small static program. */
+ * forget it. By the C library, by a call of the program's own, which is found in a small static program, and by syscall() with a number that stands in no code. */
 /* expect stdout: ok */
 /* build: -O1 */
 /* build: -O1 -DOWN -static */
+/* build: -O1 -DOWN -DBY_SYSCALL */
+/* build: -O1 -DOWN -DBY_SYSCALL -static */
 /* armed: work */
 #include "check.h"
 #include <spawn.h>
@@ -15,6 +17,10 @@ __attribute__((noinline)) static void work(void) { for (unsigned i = 0; i < 100;
 struct action { void *handler; unsigned long flags; void (*restorer)(void); uint64_t mask; };
 __attribute__((naked, used)) static void back(void) { __asm__("mov $15, %eax; syscall"); }
 static long own_sigaction(int sig, const void *act, void *old, size_t size) {
+#ifdef BY_SYSCALL
+	static volatile long number = 12;
+	return syscall(number + 1, sig, act, old, size) == 0 ? 0 : -errno;
+#endif
 	long r;
 	register void *r10 __asm__("r10") = (void *)size;
 	/* the flags are the program's at the call */

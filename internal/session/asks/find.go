@@ -19,10 +19,11 @@ import (
 //   - a system call with its number right in front of it: the C library's ptrace, which libraries, debuggers and what looks it up by name call, its clone and its setrlimit, the same in a static program, and
 //     those that make the call themselves. Left out are calls that cannot be meant: clone with flags that are written down in front of it (fork), prlimit that sets none (getrlimit), and
 //     clone3, which C libraries call for each thread, with flags of their own;
-//   - a call of the C library's syscall(), or of Go's functions of that kind, with the number loaded a few instructions before.
+//   - a call of the C library's syscall(), or of Go's functions of that kind, with the number loaded a few instructions before;
+//   - syscall() itself, of a C library, for what is traced: code there can look at any number. Who is followed has none of ours.
 //
 // The second kind is known by where the call leads, so that data or an instruction's middle is not taken for one. A number that is not written down where the call is (syscall() by
-// ctypes, an interpreter) is not found, nor a call in a Go program without symbols.
+// ctypes, an interpreter) is found by the third alone, a call in a Go program without symbols not at all.
 
 const (
 	mostCode = 256 << 20 // of a file that is looked through
@@ -41,7 +42,8 @@ const (
 	zeroFirst   = "\x31\xff"         // xor %edi,%edi
 	noLimit     = "\x31\xd2\x89\xfe" // xor %edx,%edx; mov %edi,%esi
 	noOld       = "\x45" + noLimit   // xor %r10d,%r10d; mov %edi,%esi
-	cSyscall    = "\x48\x89\xf8\x48\x89\xf7\x48\x89\xd6\x48\x89\xca\x4d\x89\xc2\x4d\x89\xc8\x4c\x8b\x4c\x24\x08\x0f\x05"
+	cSyscall    = "\x48\x89\xf8\x48\x89\xf7\x48\x89\xd6\x48\x89\xca\x4d\x89\xc2\x4d\x89\xc8" + cLast
+	cLast       = "\x4c\x8b\x4c\x24\x08\x0f\x05" // what asking.Any is
 	endBranch   = "\xf3\x0f\x1e\xfa"
 )
 
@@ -179,6 +181,9 @@ func (im *image) linked() {
 func (im *image) ownSyscall(code []byte, at uint64) {
 	each(code, cSyscall, func(n int) {
 		im.heads = append(im.heads, at+uint64(n))
+		if slices.Contains(im.numbers, asking.Sigaction) {
+			im.sites = append(im.sites, asking.Site{At: at + uint64(n+len(cSyscall)-len(cLast)), Call: asking.Sigaction, Kind: asking.Any})
+		}
 		if n >= len(endBranch) && string(code[n-len(endBranch):n]) == endBranch {
 			im.heads = append(im.heads, at+uint64(n-len(endBranch)))
 		}
