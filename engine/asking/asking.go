@@ -1,7 +1,7 @@
 // Package asking is breakpoints where native code makes the few system calls that have to be known of.
 //
 // A process has one tracer. What a program traces has to be detached before its call of ptrace reaches the kernel. Of what clone creates with CLONE_UNTRACED nobody would hear, and
-// it would run into breakpoints of ours. A limit of the address space would count what we have mapped. Native code's calls are seen by nobody: of those in the
+// it would run into breakpoints of ours. A limit of the address space would count what we have mapped, and who locks all of its memory would lock that. Native code's calls are seen by nobody: of those in the
 // code cache package engine knows.
 //
 // In a nutshell: a Site is an instruction behind which nothing but one of these calls comes, or a call of the function that makes system calls, whose arguments are set by
@@ -47,6 +47,7 @@ const (
 const (
 	Clone     = 56
 	Ptrace    = 101
+	Mlockall  = 151
 	Setrlimit = 160
 	Prlimit   = 302
 	Clone3    = 435
@@ -60,7 +61,17 @@ const Sigaction = 13
 func Numbers() []uint32 { return append(Stopping(), Sigaction) }
 
 // Stopping are those that are stopped at.
-func Stopping() []uint32 { return []uint32{Clone, Ptrace, Setrlimit, Prlimit, Clone3} }
+func Stopping() []uint32 { return []uint32{Clone, Ptrace, Mlockall, Setrlimit, Prlimit, Clone3} }
+
+// ForFollowed tells whether a site's call has to be known of where nothing of ours is mapped and nothing is watched, as in a process that is followed and not recorded: limits and locks
+// count nothing of ours there, and nothing of ours raises SIGTRAP.
+func (s *Site) ForFollowed() bool {
+	switch s.Call {
+	case Mlockall, Setrlimit, Prlimit, Sigaction:
+		return false
+	}
+	return true
+}
 
 // Userfaultfd is the number of the call after which a program fills memory by itself. No breakpoints lie there: who makes it is to be known beforehand.
 const Userfaultfd = 323

@@ -33,12 +33,9 @@ func (f *Threads) Watch(pid int) {
 	f.place(pid, f.sites(pid))
 }
 
-// sites is where a process calls ptrace, and creates what nobody might hear of. Limits are nothing to it: nothing of ours is mapped. Nor is what
-// it does with SIGTRAP: nothing is watched there.
+// sites is where a process calls ptrace, and creates what nobody might hear of.
 func (f *Threads) sites(pid int) []asking.Site {
-	return slices.DeleteFunc(slices.Clone(f.host.CallSites(pid)), func(s asking.Site) bool {
-		return s.Call == asking.Setrlimit || s.Call == asking.Prlimit || s.Call == asking.Sigaction
-	})
+	return slices.DeleteFunc(slices.Clone(f.host.CallSites(pid)), func(s asking.Site) bool { return !s.ForFollowed() })
 }
 
 func (f *Threads) place(pid int, sites []asking.Site) {

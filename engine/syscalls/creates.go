@@ -113,7 +113,7 @@ func (c *Calls) PlainClone(regs *sys.Regs) bool {
 // the limit that it sets would count what we have mapped.
 func (c *Calls) NeedsCache(regs *sys.Regs) bool {
 	r := *regs
-	if _, untraced := c.createsUntraced(&r); untraced {
+	if _, untraced := c.createsUntraced(&r); untraced || uint32(r.Rax) == sysMlockall {
 		return true
 	}
 	set, _, ok := c.limits(&r)

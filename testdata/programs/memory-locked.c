@@ -1,5 +1,6 @@
 /* All memory is locked, now and in future, as programs do that must not wait for pages */
 /* expect stdout: ok */
+/* armed: work */
 #include "check.h"
 #include <sys/resource.h>
 
@@ -11,7 +12,9 @@ static long resident(void) {
 	return strtol(strchr(b, ' '), 0, 10) / 256;
 }
 
+__attribute__((noinline)) static int work(int n) { __asm__ volatile(""); return n + 1; }
 int main(void) {
+	CHECK(work(1) == 2);
 	struct rlimit unlimited = {RLIM_INFINITY, RLIM_INFINITY};
 	if (setrlimit(RLIMIT_MEMLOCK, &unlimited) != 0) return OK(); /* without rights there is nothing to see */
 	long before = resident();

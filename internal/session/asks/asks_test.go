@@ -93,7 +93,7 @@ func TestLibrary(t *testing.T) {
 		}
 		switch {
 		case strings.HasPrefix(filepath.Base(m.Path), "libc.so"):
-			if anyCall != 1 || calls[asking.Ptrace] == 0 || calls[asking.Clone] != 1 || calls[asking.Setrlimit]+calls[asking.Prlimit] != 2 || calls[asking.Sigaction] != 1 {
+			if anyCall != 1 || calls[asking.Ptrace] == 0 || calls[asking.Clone] != 1 || calls[asking.Setrlimit]+calls[asking.Prlimit] != 2 || calls[asking.Sigaction] != 1 || calls[asking.Mlockall] != 1 {
 				t.Errorf("%s: %v", m.Path, calls)
 			}
 		case (strings.Contains(m.Path, "sleep") || strings.Contains(m.Path, "ld-linux")) && len(calls) > 0:

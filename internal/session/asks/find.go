@@ -219,7 +219,7 @@ func numberIn(code []byte) (site asking.Site, ok bool) {
 	}
 	site.At, site.Call = uint64(n), binary.LittleEndian.Uint32(code[n+1:])
 	switch site.Call {
-	case asking.Ptrace, asking.Setrlimit, asking.Userfaultfd, asking.Sigaction:
+	case asking.Ptrace, asking.Mlockall, asking.Setrlimit, asking.Userfaultfd, asking.Sigaction:
 		return site, true
 	case asking.Prlimit:
 		return site, !bytes.HasSuffix(code[:n], []byte(noLimit)) || bytes.HasSuffix(code[:n], []byte(noOld))

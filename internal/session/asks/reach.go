@@ -78,7 +78,7 @@ func (r *reaches) add(m *sys.Mapping) {
 	r.finds = r.finds || in.finds || !in.linked
 }
 
-// needed is the sites that somebody may come to. Limits are nothing to who is followed, as nothing of ours is mapped, nor is what it does with SIGTRAP: nothing is watched there.
+// needed is the sites that somebody may come to.
 func (r *reaches) needed() []asking.Site {
 	sites := r.own
 	if r.calls {
@@ -86,7 +86,5 @@ func (r *reaches) needed() []asking.Site {
 			sites = add(sites, m, look(&r.finder.files, r.pid, m, find))
 		}
 	}
-	return slices.DeleteFunc(sites, func(s asking.Site) bool {
-		return s.Call == asking.Setrlimit || s.Call == asking.Prlimit || s.Call == asking.Sigaction
-	})
+	return slices.DeleteFunc(sites, func(s asking.Site) bool { return !s.ForFollowed() })
 }
