@@ -287,6 +287,7 @@ func (tr *Tracer) closeDropped(p *Process) {
 // turn does what there is to do, or waits for something to do.
 func (tr *Tracer) turn() {
 	tr.ringAlarms()
+	tr.ringForMute()
 	if len(tr.procs) > 0 {
 		tr.reports.WaitThere()
 	}
@@ -454,6 +455,9 @@ type work struct{ tr *Tracer }
 // Ready looks at the threads' dispatches in every turn, as at the kernel's reports, and
 // at what else there may be now and then.
 func (w work) Ready(turn int) bool {
+	if turn&15 == 0 {
+		w.tr.ringForMute()
+	}
 	return w.Asked() || turn&15 == 0 && (w.tr.anyWish() || w.tr.stops.AnyPostponed())
 }
 
@@ -529,6 +533,20 @@ func (tr *Tracer) ringAlarms() {
 	}
 }
 
+// ringForMute wakes processing threads for processes whose code makes no system calls of ours, as a filter could kill for them: its threads ring only. Without it each chunk
+// waited for the end of the consumers' interval, a tenth of a second.
+func (tr *Tracer) ringForMute() {
+	for _, p := range tr.procs {
+		if p.mute() {
+			tr.bell.WakeConsumers()
+			return
+		}
+	}
+}
+
+// mute tells whether the process's code makes no system calls of ours.
+func (p *Process) mute() bool { return p.shm.Ctl.U32(layout.NoCalls).Load() != 0 }
+
 // nap is how long the tracer may sleep at most: until the next alarm, and for a moment only
 // where a process has threads that do not ring, or there is something to do soon.
 func (tr *Tracer) nap() time.Duration {
@@ -540,7 +558,7 @@ func (tr *Tracer) nap() time.Duration {
 		if at, ok := p.guardsNext(); ok {
 			nap = min(nap, max(at-tr.now(), pollEvery))
 		}
-		if p.shm.Ctl.U32(layout.NoCalls).Load() != 0 {
+		if p.mute() {
 			nap = min(nap, soon)
 		}
 	}

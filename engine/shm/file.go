@@ -173,7 +173,8 @@ func (m *Memory) Unmap() {
 // would need futex_waitv, which takes 128.
 type Bell struct {
 	*Control
-	File *os.File
+	File  *os.File
+	heard uint32 // see WakeConsumers
 }
 
 func NewBell() (Bell, error) {
@@ -188,7 +189,7 @@ func NewBell() (Bell, error) {
 	}
 	c := &Control{mem}
 	c.U32(layout.TracerCPU).Store(spin.Unknown)
-	return Bell{c, f}, nil
+	return Bell{Control: c, File: f}, nil
 }
 
 // ringConsumers wakes processing threads that wait for chunks.
@@ -197,6 +198,15 @@ func (b *Bell) ringConsumers() {
 	if b.U32(layout.ConsumerAsleep).Load() != 0 {
 		sys.FutexWake(b.Word(layout.ConsumerBell), 1<<20)
 	}
+}
+
+// WakeConsumers wakes processing threads that wait for chunks if somebody has rung since this was asked last: a thread under a filter of system calls rings, and may not wake who sleeps.
+func (b *Bell) WakeConsumers() {
+	rung := b.U32(layout.ConsumerBell).Load()
+	if rung != b.heard && b.U32(layout.ConsumerAsleep).Load() != 0 {
+		sys.FutexWake(b.Word(layout.ConsumerBell), 1<<20)
+	}
+	b.heard = rung
 }
 
 func (b *Bell) Close() {
