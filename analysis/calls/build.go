@@ -25,7 +25,7 @@ type Builder struct {
 
 // NewBuilder begins with an empty tree.
 func NewBuilder(proc *abp.Process, q Query) *Builder {
-	b := &Builder{proc: proc, pl: newPlanner(proc), query: q, all: newNodes(), sampling: analysis.SamplingOf(proc)}
+	b := &Builder{proc: proc, pl: newPlanner(proc), query: q, all: newNodes(q.apart()), sampling: analysis.SamplingOf(proc)}
 	if b.sampling != nil {
 		b.spread = new(analysis.Spread)
 	}
@@ -34,7 +34,7 @@ func NewBuilder(proc *abp.Process, q Query) *Builder {
 
 // Thread returns what follows a thread. In a sampled profile threads are followed one after the other.
 func (b *Builder) Thread() *Tracker {
-	t := newTracker(b.pl)
+	t := newTracker(b.pl, b.query.apart())
 	t.want, t.byTime = b.query.wants(), !b.query.Time.All()
 	if b.pl.loops {
 		t.loop = newLoop(b.pl)

@@ -33,7 +33,7 @@ func (t *Tracker) Gap() {
 	t.pend, t.match, t.clock = pending{}, -1, clock{}
 	b := &t.bursts
 	if b.all == nil {
-		b.all = newNodes()
+		b.all = newNodes(t.nodes.apart)
 	}
 	for n := range t.nodes.all {
 		b.executed += t.nodes.all[n].executed

@@ -76,7 +76,7 @@ func testTracker() (*Tracker, *planner) {
 	for i := range int32(3) {
 		pl.add(&Function{Name: string('a' + i), Addr: uint64(1000 * (i + 1)), match: i})
 	}
-	return newTracker(pl), pl
+	return newTracker(pl, MostSites), pl
 }
 
 // path is the names of the functions that have not returned.

@@ -60,7 +60,7 @@ struct found {
 	int32_t child;
 };
 
-enum { ROOT = 0, MOST_DEPTH = 2000, MOST_SEARCH = 1 << 12, MOST_FRAMES = 64 };
+enum { ROOT = 0, ANYWHERE = 1, MOST_DEPTH = 2000, MOST_SEARCH = 1 << 12, MOST_FRAMES = 64 };
 
 struct follow {
 	uint64_t at, words, limit; // the next word, how many there are, and where it is time to come back
@@ -71,6 +71,7 @@ struct follow {
 	int32_t match, cur;
 	uint32_t step; // the one of the execution at at that is left to Go: 0: all of it
 	uint32_t op;   // what the last execution has ended with, and all of it
+	uint64_t many; // call sites are not told apart any more
 	uint64_t site, ret, target, slot;
 	uint64_t dyn[6]; // what words have said, of abp.Counts
 };

@@ -21,7 +21,7 @@ var _ = [...]any{
 	[1]int{}[unsafe.Sizeof(node{})-C.sizeof_struct_node], [1]int{}[unsafe.Offsetof(node{}.executed)-8*laneSize], [1]int{}[unsafe.Offsetof(node{}.calls)-8*laneCalls], [1]int{}[unsafe.Offsetof(node{}.site)-80],
 	[1]int{}[unsafe.Sizeof(frame{})-C.sizeof_struct_frame], [1]int{}[unsafe.Offsetof(frame{}.tail)-12], [1]int{}[unsafe.Offsetof(frame{}.slot)-16], [1]int{}[unsafe.Offsetof(frame{}.state)-32],
 	[1]int{}[unsafe.Sizeof(found{})-C.sizeof_struct_found], [1]int{}[unsafe.Sizeof(abp.Counts{})-6*8],
-	[1]int{}[C.OP_CALL-int(opCall)], [1]int{}[C.OP_RET-int(opRet)], [1]int{}[C.OP_NONE-int(opNone)], [1]int{}[C.ROOT-root], [1]int{}[C.MOST_DEPTH-MaxDepth], [1]int{}[C.MOST_SEARCH-maxSearch],
+	[1]int{}[C.OP_CALL-int(opCall)], [1]int{}[C.OP_RET-int(opRet)], [1]int{}[C.OP_NONE-int(opNone)], [1]int{}[C.ROOT-root], [1]int{}[C.ANYWHERE-anywhere], [1]int{}[C.MOST_DEPTH-MaxDepth], [1]int{}[C.MOST_SEARCH-maxSearch],
 	[1]int{}[C.STEPS_SHIFT-stepsShift], [1]int{}[C.SIMPLE-simpleBlock], [1]int{}[C.STRING-int(abp.AccessString)], [1]int{}[C.PACKED-int(abp.AccessPacked)], [1]int{}[C.SIZED-int(abp.AccessSized)],
 	[1]int{}[C.LANES-followLanes], [1]int{}[C.LANE_SIZE-laneSize], [1]int{}[C.LANE_CALLS-laneCalls], [1]int{}[C.MOST_LANE-mostLane], [1]int{}[C.MOST_WORDS-mostWords],
 }
@@ -42,6 +42,9 @@ func (l *loop) run(t *Tracker, words []uint64, w *stream.Walked) (step int) {
 		mask: C.uint64_t(len(t.nodes.table) - 1), shift: C.uint64_t(t.nodes.shift), tree: C.uint64_t(t.nodes.times) << 32,
 		match: C.int32_t(t.match), cur: C.int32_t(t.cur),
 		op: C.uint32_t(t.pend.op), site: C.uint64_t(t.pend.site), ret: C.uint64_t(t.pend.ret), target: C.uint64_t(t.pend.target), slot: C.uint64_t(t.pend.slot),
+	}
+	if t.nodes.many() {
+		f.many = 1
 	}
 	vector := C.int(0)
 	if l.vector {

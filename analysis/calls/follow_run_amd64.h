@@ -53,7 +53,12 @@ static TARGET COLD int32_t NAME(child)(const struct follow *f, const struct node
 static TARGET COLD int32_t NAME(called)(const struct follow *f, const struct step *from, const struct step *to, const struct node *nodes, const int32_t *table, struct found *was, uint64_t key)
 {
 	int32_t c;
-	if ((from->target && from->target != to->addr) || from->ret == to->addr || to->named < 0 || !(c = NAME(child)(f, nodes, table, (int32_t)key, to->named, from->site)))
+	if ((from->target && from->target != to->addr) || from->ret == to->addr || to->named < 0)
+		return 0;
+	c = NAME(child)(f, nodes, table, (int32_t)key, to->named, from->site);
+	if (!c && f->many)
+		c = NAME(child)(f, nodes, table, (int32_t)key, to->named, ANYWHERE);
+	if (!c)
 		return 0;
 	*was = (struct found){.key = key, .callee = to->self, .child = c};
 	return c;

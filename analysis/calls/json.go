@@ -80,6 +80,7 @@ type NodeJSON struct {
 	Function  int        `json:"function"`
 	Site      uint64     `json:"site,omitempty"`
 	Place     string     `json:"place,omitempty"`
+	Merged    bool       `json:"merged,omitempty"` // it is of several call sites
 	Calls     uint64     `json:"calls"`
 	Exclusive abp.Counts `json:"exclusive"`
 	Inclusive abp.Counts `json:"inclusive"`
@@ -149,7 +150,7 @@ func (t *Tree) TreeJSON() TreeJSON {
 	out.Nodes = make([]NodeJSON, 0, t.Nodes)
 	t.walk(func(n *Node) {
 		n.number = len(out.Nodes)
-		out.Nodes = append(out.Nodes, NodeJSON{n.parentNumber(), funcs[n.Func], n.Site, t.Place(n.Site), n.Calls, n.Own, n.Total, timesJSON{n.OwnSeconds, n.TotalSeconds}})
+		out.Nodes = append(out.Nodes, NodeJSON{n.parentNumber(), funcs[n.Func], n.Site, t.Place(n.Site), n.Merged, n.Calls, n.Own, n.Total, timesJSON{n.OwnSeconds, n.TotalSeconds}})
 	}, func(*Node) {})
 	return out
 }
@@ -225,6 +226,9 @@ func (n *Node) appendJSON(b []byte, function int, place []byte) []byte {
 	if len(place) > len(`""`) {
 		b = append(append(b, `,"place":`...), place...)
 	}
+	if n.Merged {
+		b = append(b, `,"merged":true`...)
+	}
 	b = strconv.AppendUint(append(b, `,"calls":`...), n.Calls, 10)
 	b = appendCounts(append(b, `,"exclusive":`...), &n.Own)
 	b = appendCounts(append(b, `,"inclusive":`...), &n.Total)
@@ -277,7 +281,7 @@ func (t *Tree) UnmarshalJSON(text []byte) error {
 			return fmt.Errorf("call tree: node %d: %w", i, errTree)
 		}
 		parent := &made[n.Parent+1]
-		made[i+1] = Node{Func: funcs[n.Function], Site: n.Site, Calls: n.Calls, Own: n.Exclusive, Total: n.Inclusive, OwnSeconds: n.ExclusiveSeconds, TotalSeconds: n.InclusiveSeconds, Parent: parent}
+		made[i+1] = Node{Func: funcs[n.Function], Site: n.Site, Merged: n.Merged, Calls: n.Calls, Own: n.Exclusive, Total: n.Inclusive, OwnSeconds: n.ExclusiveSeconds, TotalSeconds: n.InclusiveSeconds, Parent: parent}
 		parent.Children = append(parent.Children, &made[i+1])
 		depth[i+1] = depth[n.Parent+1] + 1
 		if depth[i+1] > MaxDepth+1 {
@@ -285,6 +289,9 @@ func (t *Tree) UnmarshalJSON(text []byte) error {
 		}
 		t.Deepest = max(t.Deepest, depth[i+1])
 		places[n.Site] = n.Place
+		if n.Merged {
+			t.Merged++
+		}
 	}
 	t.Root.Total, t.Sampling = j.Total, j.Sampling
 	for _, c := range t.Root.Children {

@@ -35,7 +35,7 @@ type Edge struct {
 
 // Site is a place that an Edge's calls were made from.
 type Site struct {
-	Addr  uint64 // 0: they were jumps, signals or the like
+	Addr  uint64 // 0: they were jumps, signals or the like, or are of Merged nodes
 	Calls uint64
 }
 

@@ -178,6 +178,9 @@ func (t *Tree) WriteTree(w io.Writer, o TextOptions) error {
 			if p := t.Place(c.Site); p != "" {
 				text += "  from " + shorten(p, 60)
 			}
+			if c.Merged {
+				text += "  from anywhere in it"
+			}
 			row(c, text)
 			visit(c, depth+1)
 		}
@@ -187,6 +190,9 @@ func (t *Tree) WriteTree(w io.Writer, o TextOptions) error {
 	}
 	visit(t.Root, t.above())
 	writeTree(out, rows)
+	if t.Merged > 0 {
+		fmt.Fprintf(out, "  %s contexts are one for all call sites in their caller: there are too many to tell all apart (sites)\n", analysis.FormatExact(uint64(t.Merged)))
+	}
 	if more > 0 {
 		fmt.Fprintf(out, "  … and %s of smaller ones, each with what it calls\n", analysis.FormatExact(uint64(more)))
 	}

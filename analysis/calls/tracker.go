@@ -70,8 +70,8 @@ type Tracker struct {
 }
 
 // newTracker starts with an empty stack.
-func newTracker(pl *planner) *Tracker {
-	return &Tracker{pl: pl, nodes: newNodes(), match: -1, count: true, bySlot: map[uint64]int{}, bursts: bursts{scale: 1}}
+func newTracker(pl *planner, apart int) *Tracker {
+	return &Tracker{pl: pl, nodes: newNodes(apart), match: -1, count: true, bySlot: map[uint64]int{}, bursts: bursts{scale: 1}}
 }
 
 // Stretch follows whole executions.

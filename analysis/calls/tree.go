@@ -30,16 +30,17 @@ type Function struct {
 }
 
 // Node is a function in the context of its callers: all calls of it from one place of one
-// such context, in all threads.
+// such context, or, Merged, from all places of it, in all threads.
 type Node struct {
 	Func  *Function // nil for the root
-	Site  uint64    // address of the call instruction, 0: it was entered by something else
+	Site  uint64    // address of the call instruction, 0: it was entered by something else, or Merged
 	Calls uint64    // 0 where it was only ever met in its middle
 	Own   abp.Counts
 	Total abp.Counts // with all that it called
 	// Seconds are 0 where blocks were not stamped with their time.
 	OwnSeconds, TotalSeconds float64
 	Parent                   *Node   // nil for the root
+	Merged                   bool    // it is of several call sites, see MostSites
 	Children                 []*Node // the most instructions first
 
 	number int // of WriteJSON and TreeJSON
@@ -52,6 +53,7 @@ type Tree struct {
 	Root    *Node // its children are the functions whose callers are not known
 	Nodes   int
 	Deepest int // calls within calls, at most MaxDepth
+	Merged  int // nodes that are of several call sites
 	// Sampling is nil where everything was recorded. Else all counts are estimates.
 	Sampling *analysis.SamplingReport
 
@@ -64,6 +66,7 @@ type Query struct {
 	Threads []uint32  // numbers; none: all
 	Windows uint64    // bit i: what ran with window i open; 0: all
 	Time    abp.Range // TSC
+	Sites   int       // so many contexts are told apart by call sites; 0: MostSites
 
 	none bool // nothing: the process has no window of those that were named
 }
@@ -72,6 +75,14 @@ type Query struct {
 func QueryOf(p *abp.Process, q abp.Query) Query {
 	part := stream.PartOf(p, q)
 	return Query{Threads: q.Threads, Windows: part.Windows, Time: part.Time, none: part.None}
+}
+
+// apart is how many contexts are told apart by call sites.
+func (q *Query) apart() int {
+	if q.Sites == 0 {
+		return MostSites
+	}
+	return q.Sites
 }
 
 // wants returns what decides whether something counts, nil if everything does.
@@ -94,6 +105,10 @@ func (b *Builder) finish(all *nodes) (*Tree, []Node) {
 	for i := len(all.all) - 1; i > 0; i-- { // children have higher numbers than their parents
 		n, m := &all.all[i], &made[i]
 		m.Func, m.Site, m.Calls, m.Own, m.Parent = funcs[n.fn], n.site, n.calls, n.own, &made[n.parent]
+		if n.site == anywhere {
+			m.Site, m.Merged = 0, true
+			t.Merged++
+		}
 		m.Total.Add(m.Own, 1)
 		if perSecond > 0 {
 			m.OwnSeconds = float64(n.ticks) / perSecond

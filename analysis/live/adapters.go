@@ -17,8 +17,8 @@ import (
 // callsAnalysis follows calls.
 type callsAnalysis struct{ b *calls.Builder }
 
-func newCalls(p *abp.Process) *callsAnalysis {
-	return &callsAnalysis{calls.NewBuilder(p, calls.Query{})}
+func newCalls(p *abp.Process, q calls.Query) *callsAnalysis {
+	return &callsAnalysis{calls.NewBuilder(p, q)}
 }
 
 // OneByOne has some analyses follow calls without the loop in C, paths step by step, and distances and caches in one goroutine, for comparison.
@@ -28,7 +28,8 @@ func OneByOne(specs []Spec) []Spec {
 		switch s := &specs[i]; {
 		case s.custom:
 		case s.Kind == KindCalls:
-			s.make = func(p *abp.Process) Analysis { return &callsAnalysis{calls.NewBuilder(p, calls.Query{}).OneByOne()} }
+			q, _ := callsQuery(s.Options) // it has been read before
+			s.make = func(p *abp.Process) Analysis { return &callsAnalysis{calls.NewBuilder(p, q).OneByOne()} }
 		case s.Kind == kindPaths:
 			s.make = func(p *abp.Process) Analysis { return &pathAnalysis{paths.NewTotals(p).OneByOne()} }
 		default:

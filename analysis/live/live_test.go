@@ -259,7 +259,7 @@ func TestWalks(t *testing.T) {
 			}
 			want = got
 		}
-		live := NewProcess(abp.Growing(*proc.Header(), recorded{proc}), []Spec{{Name: "bad", Kind: "bad", make: func(p *abp.Process) Analysis { return onlyCalls{newCalls(p)} }}})
+		live := NewProcess(abp.Growing(*proc.Header(), recorded{proc}), []Spec{{Name: "bad", Kind: "bad", make: func(p *abp.Process) Analysis { return onlyCalls{newCalls(p, calls.Query{})} }}})
 		play(t, p, proc, live)
 		if o := live.Finish()[0]; o.Err == nil || !strings.Contains(o.Err.Error(), "lost its way") {
 			t.Errorf("%+v", o)

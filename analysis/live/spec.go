@@ -3,6 +3,8 @@ package live
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"math"
 	"math/bits"
 	"slices"
 	"strconv"
@@ -10,6 +12,7 @@ import (
 
 	"alleria/abp"
 	"alleria/analysis/cache"
+	"alleria/analysis/calls"
 	"alleria/analysis/coherence"
 )
 
@@ -59,18 +62,16 @@ const kindPaths = "paths"
 
 // kinds lists the analyses in the order of help. The three views of calls are one analysis.
 func kinds() []kind {
-	ofCalls := func(map[string]string) (func(*abp.Process) Analysis, error) {
-		return func(p *abp.Process) Analysis { return newCalls(p) }, nil
-	}
+	sites := []string{"sites"}
 	// Of paths the addresses are those that tell which function a return leaves.
-	calls := Needs{Code: true, Addresses: true}
+	ofCalls := Needs{Code: true, Addresses: true}
 	return []kind{
-		{"methods", KindCalls, nil, ofCalls, calls},
-		{"callgraph", KindCalls, nil, ofCalls, calls},
-		{"calltree", KindCalls, nil, ofCalls, calls},
+		{"methods", KindCalls, sites, makeCalls, ofCalls},
+		{"callgraph", KindCalls, sites, makeCalls, ofCalls},
+		{"calltree", KindCalls, sites, makeCalls, ofCalls},
 		{kindPaths, kindPaths, nil, func(map[string]string) (func(*abp.Process) Analysis, error) {
 			return func(p *abp.Process) Analysis { return newPaths(p) }, nil
-		}, calls},
+		}, ofCalls},
 		{"cache", "cache", cacheOptions(), makeCache, Needs{Code: true, Addresses: true}},
 		{"coherence", "coherence", coherence.Names(), makeSharing, Needs{Addresses: true, Times: true, Order: true}},
 		{"reuse", "reuse", []string{"line", "sample"}, makeReuse, Needs{Addresses: true}},
@@ -104,7 +105,28 @@ func Parse(text string) ([]Spec, error) {
 		}
 		out = append(out, s)
 	}
-	return out, nil
+	return out, oneOfCalls(out)
+}
+
+// oneOfCalls gives the views of calls, which are one analysis, the options that one of them has.
+func oneOfCalls(specs []Spec) error {
+	var with *Spec
+	for i := range specs {
+		s := &specs[i]
+		switch {
+		case s.Kind != KindCalls || s.Options == nil:
+		case with != nil && !maps.Equal(with.Options, s.Options):
+			return fmt.Errorf("%s and %s are one analysis: they cannot have different options", with.Name, s.Name)
+		default:
+			with = s
+		}
+	}
+	for i := range specs {
+		if with != nil && specs[i].Kind == KindCalls {
+			specs[i].Options, specs[i].make = with.Options, with.make
+		}
+	}
+	return nil
 }
 
 // split cuts a list at the commas outside of parentheses.
@@ -198,6 +220,24 @@ func SampledLines(specs []Spec) uint64 {
 // FollowCalls tells whether some analyses look at no addresses but those at which calls and returns have their return addresses.
 func FollowCalls(specs []Spec) bool {
 	return !slices.ContainsFunc(specs, func(s Spec) bool { return s.custom || s.Kind != KindCalls && s.Kind != kindPaths })
+}
+
+// callsQuery reads how many contexts are told apart by call sites.
+func callsQuery(options map[string]string) (q calls.Query, err error) {
+	text, ok := options["sites"]
+	if !ok {
+		return q, nil
+	}
+	if q.Sites, err = strconv.Atoi(text); err != nil || q.Sites < 1 || q.Sites > math.MaxInt32 {
+		return q, fmt.Errorf("sites is a number of contexts from 1, not %q", text)
+	}
+	return q, nil
+}
+
+// makeCalls reads how many contexts are told apart by call sites.
+func makeCalls(options map[string]string) (func(*abp.Process) Analysis, error) {
+	q, err := callsQuery(options)
+	return func(p *abp.Process) Analysis { return newCalls(p, q) }, err
 }
 
 // makeCache reads the caches' shapes: those that the command on profiles has, unless others are given.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -62,6 +63,7 @@ func unknownAnalysis(c *cobra.Command, args []string) error {
 // count a part of it.
 type orderFlags struct {
 	queryFlags
+	sites int // of calls: contexts that are told apart by call sites
 }
 
 // register declares them. Filters on code and data are left to report: what they leave out
@@ -103,6 +105,9 @@ func (a *app) tree(p *abp.Profile, proc *abp.Process, f *orderFlags, q abp.Query
 	}
 	if t, ok := r.(*calls.Tree); ok {
 		err := f.wholeOnly(proc)
+		if err == nil && f.sites > 0 {
+			err = usagef("process %s was analysed while it ran: --sites needs a recorded profile; record --analysis 'calltree(sites=N)' has it then", proc.Name())
+		}
 		if err == nil {
 			a.sayLive(proc, file)
 			return t, nil
@@ -113,7 +118,9 @@ func (a *app) tree(p *abp.Profile, proc *abp.Process, f *orderFlags, q abp.Query
 	}
 	progress, stop := a.reading()
 	defer stop()
-	return calls.Build(p, proc, calls.QueryOf(proc, q), progress)
+	cq := calls.QueryOf(proc, q)
+	cq.Sites = f.sites
+	return calls.Build(p, proc, cq, progress)
 }
 
 // callsCommand is one of the three views of calls.
@@ -129,6 +136,9 @@ func (a *app) callsCommand(use, short string, text func(*calls.Tree, io.Writer, 
 		RunE: func(_ *cobra.Command, args []string) error {
 			if o.Top < 0 || o.Depth < 0 || o.Percent < 0 || o.Percent > 100 {
 				return usagef("--top and --depth are numbers from 0, --min is one from 0 to 100")
+			}
+			if f.sites < 0 || f.sites > math.MaxInt32 {
+				return usagef("--sites is a number of contexts from 1, or 0 for %d", calls.MostSites)
 			}
 			for _, o := range outputs {
 				if _, err := treeWriter(o); err != nil {
@@ -158,6 +168,7 @@ func (a *app) callsCommand(use, short string, text func(*calls.Tree, io.Writer, 
 	fl := c.Flags()
 	f.register(fl)
 	fl.BoolVar(&json, "json", false, "print JSON, with everything in it: a list of processes")
+	fl.IntVar(&f.sites, "sites", 0, fmt.Sprintf("tell apart from which places in a caller a function is called in the first so many `contexts`; in those behind it is called from anywhere in it; 0: %d", calls.MostSites))
 	switch use {
 	case "calltree":
 		fl.StringArrayVarP(&outputs, "output", "o", nil, "write this `file` instead of text: a flame graph (.svg), or a page with one and an expandable tree (.html); may be repeated")
