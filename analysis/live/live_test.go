@@ -269,10 +269,13 @@ func TestWalks(t *testing.T) {
 
 // TestParse: what is no list of analyses is refused with words.
 func TestParse(t *testing.T) {
-	for _, text := range []string{"", "method", "cache(l1d=3)", "cache(l3=1k,1,64)", "reuse(line=65)", "methods(a=b)", "cache,cache", "cache(l1d=1k,1,64", "heatmap(block=3)", "reuse(sample=1)", "cache(itlb=64,4,4k;l1i=off)"} {
+	for _, text := range []string{"", "method", "cache(l1d=3)", "cache(l3=1k,1,64)", "reuse(line=65)", "methods(a=b)", "cache,cache", "cache(l1d=1k,1,64", "heatmap(block=3)", "reuse(sample=1)", "methods(sites=0)", "calltree(sites=x)", "methods(sites=3),calltree(sites=4)", "cache(itlb=64,4,4k;l1i=off)"} {
 		if s, err := Parse(text); err == nil {
 			t.Errorf("%q: %v", text, s)
 		}
+	}
+	if s, err := Parse("methods,reuse,calltree(sites=4)"); err != nil || s[0].Options["sites"] != "4" || s[1].Options != nil {
+		t.Errorf("views of calls: %v %v", s, err)
 	}
 	s, err := Parse("methods, cache(l1d=48k,12,64; ll=off),reuse(sample=4096)")
 	if err != nil || len(s) != 3 || s[1].Options["l1d"] != "48k,12,64" || s[1].Options["ll"] != "off" {

@@ -328,3 +328,23 @@ func TestDamagedStatus(t *testing.T) {
 		}
 	}
 }
+
+// TestSites: contexts behind the first so many are one for all call sites in their caller, which is said, and functions count for the same.
+func TestSites(t *testing.T) {
+	run := filepath.Join(t.TempDir(), "run")
+	if err := synthetic.Write(run); err != nil {
+		t.Fatal(err)
+	}
+	_, apart, _ := command(t, "analyze", "calltree", "--min", "0", run)
+	_, some, _ := command(t, "analyze", "calltree", "--min", "0", "--sites", "1", run)
+	if strings.Contains(apart, "anywhere in it") || !strings.Contains(apart, "from ") || !strings.Contains(some, "from anywhere in it") || !strings.Contains(some, "one for all call sites") {
+		t.Errorf("%s\n%s", apart, some)
+	}
+	_, all, _ := command(t, "analyze", "methods", run)
+	if _, methods, _ := command(t, "analyze", "methods", "--sites", "1", run); methods != all {
+		t.Errorf("%s\n%s", all, methods)
+	}
+	if status, _, errs := command(t, "analyze", "methods", "--sites", "-1", run); status != statusUsage || !strings.Contains(errs, "--sites") {
+		t.Errorf("status %d: %s", status, errs)
+	}
+}
