@@ -41,6 +41,7 @@ func (a *app) complete(c *cobra.Command) {
 	lists := map[string]bool{"fields": true, "analysis": true}
 	files := map[string]func(arg string) []string{"window": windowNames, "function": functionNames, "callers": functionNames, "callees": functionNames,
 		"intercept": functionNames, "on-call": programNames, "till-return": programNames}
+	libraries := map[string]bool{"intercept": true, "on-call": true, "till-return": true} // they take function@image
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		directive := directiveFor(f)
 		with := func(_ *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
@@ -52,7 +53,12 @@ func (a *app) complete(c *cobra.Command) {
 			}
 		} else if names, ok := files[f.Name]; ok {
 			with = func(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-				return namesFor(c, args, names, typed), cobra.ShellCompDirectiveNoFileComp
+				found := namesFor(c, args, names, typed)
+				// Not where an @ was typed: shells complete what is behind it as a word of its own.
+				if libraries[f.Name] && typed != "" && !strings.Contains(typed, "@") {
+					found = append(found, namesFor(c, args, libraryNames, typed)...)
+				}
+				return found, cobra.ShellCompDirectiveNoFileComp
 			}
 		}
 		if _, has := c.GetFlagCompletionFunc(f.Name); has { // the command's own
@@ -182,16 +188,35 @@ func functionNames(path string) (names []string) {
 }
 
 // programNames are the functions of a program itself.
-func programNames(program string) (names []string) {
+func programNames(program string) []string { return targetNames(program, false) }
+
+// libraryNames are the functions of a program's libraries, as function@image.
+func libraryNames(program string) []string { return targetNames(program, true) }
+
+func targetNames(program string, libraries bool) (names []string) {
 	t, err := openTarget(program)
 	if err != nil {
 		return nil
 	}
 	defer t.Close()
-	fns := t.Program().Functions()
-	for i := range fns {
-		if len(fns[i].Aliases) > 0 {
-			names = append(names, fns[i].Name())
+	images := t.Images()
+	if !libraries {
+		images = images[:1]
+	}
+	for n := range images {
+		im := &images[n]
+		if im.Key.Main == libraries {
+			continue
+		}
+		suffix := ""
+		if libraries {
+			suffix = "@" + im.Key.Name
+		}
+		fns := im.Functions()
+		for i := range fns {
+			if len(fns[i].Aliases) > 0 {
+				names = append(names, fns[i].Name()+suffix)
+			}
 		}
 	}
 	slices.Sort(names)

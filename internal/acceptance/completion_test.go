@@ -30,6 +30,9 @@ printf '%%s\n' "${COMPREPLY[@]%%%% *}"`, alleria(), quoteAll(append([]string{all
 	for line, want := range map[string]string{
 		"alleria record --on-call mai|./target":                   "main\n",
 		"alleria record --on-call mai|--only count -- ./target x": "main\n",
+		"alleria record --on-call qsort_|./target":                "qsort_r@libc.so.6\n",
+		"alleria record --intercept qsort_r@|./target":            "\n",
+		"alleria record --function qsort_|./target":               "\n",
 		"alleria record --function mai|":                          "\n",
 		"alleria new --program ./target --on-call mai|":           "main\n",
 		"alleria record --follow th|./target":                     "threads\n",
