@@ -11,7 +11,7 @@ import (
 )
 
 // timers is how many programs TestTimer makes.
-var timers = flag.Int("timers", 2, "random programs to run under a timer")
+var timers = flag.Int("timers", 1, "random programs to run under a timer")
 
 // TestTimer runs random programs under a timer whose signals find them
 // everywhere, in translated code and in the routines behind it. They must

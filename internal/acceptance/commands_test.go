@@ -78,14 +78,14 @@ func files() []program {
 		p("ls", "-lR", "tree"), p("find", "tree", "-name", "*1*", "-size", "+0"), p("du", "-a", "--apparent-size", "tree"),
 		p("tar", "-cf", "t.tar", "--sort=name", "tree"), p("tar", "-xf", "tree.tar", "-C", "empty").as("tar -x"), p("cp", "-a", "tree", "tree2"),
 		p("rm", "-r", "tree"), p("dd", "if=text", "of=out", "bs=1000", "status=none"), p("split", "-l", "50", "small"), p("file", "prog", "text", "data.xml", "text2.gz", "key.pem"),
-		p("readelf", "-a", "prog"), p("objdump", "-d", "prog"), p("nm", "prog"),
+		p("readelf", "-a", "prog"), p("objdump", "-d", "prog"), p("nm", "prog").long(),
 	}
 }
 
 // languages: interpreters, collectors, compilers, and programs made by them.
 func languages() []program {
 	return []program{
-		p("perl", "the.pl", "text"), p("/usr/bin/python3", "-S", "the.py").as("python3"), p("/usr/bin/python3", "-S", "threads.py").as("python3, threads"),
+		p("perl", "the.pl", "text"), p("/usr/bin/python3", "-S", "the.py").as("python3"), p("/usr/bin/python3", "-S", "threads.py").as("python3, threads").long(),
 		p("lua5.4", "the.lua"), p("luajit", "jit.lua").as("luajit (JIT)"), p("ruby", "--disable=gems", "the.rb"), p("tclsh", "the.tcl"), p("node", "the.js").as("node (JIT)").long(), p("guile", "--no-auto-compile", "-q", "the.scm").as("guile (JIT)"), p("php", "-n", "the.php"),
 		p("sbcl", "--noinform", "--no-sysinit", "--no-userinit", "--non-interactive", "--eval", "(progn (defun f (n) (if (< n 2) n (+ (f (- n 1)) (f (- n 2))))) (print (f 14)) (print (handler-case (car 5) (type-error () 1))) (gc :full t) (sb-ext:exit :code 7))").as("sbcl (JIT, write barriers by signals)").long(),
 		p("sqlite3", ":memory:").in("the.sql"), p("bc", "-l").in("the.bc"), p("dc", "-e", "2 200 ^ 17 % 30 k 2 v p f").as("dc"),

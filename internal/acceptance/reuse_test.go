@@ -272,6 +272,9 @@ func TestReuseOddPrograms(t *testing.T) {
 	files = append(files, "../../testdata/programs/exceptions.cc", "../../testdata/programs/signals-longjmp.c", "../../testdata/programs/children-spawn.c", "../../testdata/programs/exec-self.c")
 	for i, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
+			if base := filepath.Base(file); !*every && (base == "code-32bit.c" || base == "code-guarded.c") {
+				t.Skip("it takes seconds, mostly of native code and of waiting: see TestFixtures") // three times, natively and otherwise
+			}
 			prog := build(t, file, "-O1 -pthread")
 			dir := workDir(t)
 			script := fmt.Sprintf("for i in 1 2 3; do %s; echo $?; done; exit 0", prog)
