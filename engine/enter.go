@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 
 	"alleria/engine/codecache"
 	"alleria/engine/emulate"
@@ -73,7 +74,16 @@ func (t *Thread) enterPast(regs *sys.Regs, sig sys.Signal, how codecache.Entry) 
 		p.checkCode(t)
 	}
 	t.native = false
+	p.hush()
 	return t.enterCache(regs, sig, how)
+}
+
+// hush has code that captures calls natively wake nobody and sleep nowhere: the program may install a filter of system calls at any time, of which nobody hears. Processing threads
+// are woken by the tracer then (ringForMute), and who waits for room spins. Refused: to look for calls that install one, as for those of asking: one that is not found kills the program.
+func (p *Process) hush() {
+	if quiet := p.points.CapturesByJump(); quiet || p.calls.Hushed() {
+		p.calls.Hush(quiet && slices.ContainsFunc(p.running(), func(t *Thread) bool { return t.native }))
+	}
 }
 
 // dropHit takes the trap of an int3 of ours from the signals that are held for a native thread which was stopped behind it: it is in front of
@@ -174,6 +184,7 @@ func (t *Thread) runNatively(regs *sys.Regs, sig sys.Signal) error {
 		return err
 	}
 	t.native = true
+	t.p.hush()
 	t.p.calls.HandlersChange()
 	t.calls.Leave()
 	t.p.runsNatively()

@@ -37,10 +37,11 @@ func (t *Thread) considerCapture(regs *sys.Regs, addr uint64) (bool, error) {
 	if p.mode != ModeNative || !t.native || t.vfork || t.appGS != 0 || !p.points.WorthCapture(addr) {
 		return false, nil
 	}
-	if !p.calls.May() || p.detachedThreads {
+	if !p.calls.Look(t.tid) || p.detachedThreads {
 		p.points.NoJumps()
 		return false, nil
 	}
+	p.calls.Hush(true)
 	j, ins := p.points.PlanCapture(addr)
 	return t.putJump(regs, addr, j, ins)
 }

@@ -559,7 +559,7 @@ func (tr *Tracer) nap() time.Duration {
 			nap = min(nap, max(at-tr.now(), pollEvery))
 		}
 		if p.mute() {
-			nap = min(nap, soon)
+			nap = min(nap, tr.muteNap(p))
 		}
 	}
 	if tr.stops.AnyPostponed() {
@@ -570,5 +570,16 @@ func (tr *Tracer) nap() time.Duration {
 	}
 	return nap
 }
+
+// muteNap is how long may be slept where a process's threads may wake nobody: if that is for captures alone, which need no answers, for longer while there are none.
+func (tr *Tracer) muteNap(p *Process) time.Duration {
+	if !p.calls.Filtered && time.Since(tr.bell.Rang()) > quietFor {
+		return pollEvery
+	}
+	return soon
+}
+
+// quietFor is for how long nobody has rung who is taken to go on doing so.
+const quietFor = 5 * time.Millisecond
 
 const soon = 100 * time.Microsecond

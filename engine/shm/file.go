@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"alleria/internal/layout"
 	"alleria/internal/spin"
@@ -174,7 +175,8 @@ func (m *Memory) Unmap() {
 type Bell struct {
 	*Control
 	File  *os.File
-	heard uint32 // see WakeConsumers
+	heard uint32    // see WakeConsumers
+	rang  time.Time // when that was another one last
 }
 
 func NewBell() (Bell, error) {
@@ -203,11 +205,17 @@ func (b *Bell) ringConsumers() {
 // WakeConsumers wakes processing threads that wait for chunks if somebody has rung since this was asked last: a thread under a filter of system calls rings, and may not wake who sleeps.
 func (b *Bell) WakeConsumers() {
 	rung := b.U32(layout.ConsumerBell).Load()
-	if rung != b.heard && b.U32(layout.ConsumerAsleep).Load() != 0 {
+	if rung == b.heard {
+		return
+	}
+	b.heard, b.rang = rung, time.Now()
+	if b.U32(layout.ConsumerAsleep).Load() != 0 {
 		sys.FutexWake(b.Word(layout.ConsumerBell), 1<<20)
 	}
-	b.heard = rung
 }
+
+// Rang is when WakeConsumers found last that somebody had.
+func (b *Bell) Rang() time.Time { return b.rang }
 
 func (b *Bell) Close() {
 	sys.Unmap(b.Mem)

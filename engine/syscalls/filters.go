@@ -33,6 +33,22 @@ func (c *Calls) forbid() {
 }
 
 // May tells whether nothing is known that would forbid our calls.
-func (c *Calls) May() bool { return c.noCalls().Load() == 0 }
+func (c *Calls) May() bool { return !c.Filtered }
+
+// Hush has code make no calls of its own while it could come under a filter unseen, or again such as it may.
+func (c *Calls) Hush(on bool) {
+	if on == c.hushed {
+		return
+	}
+	c.hushed = on
+	if word := c.noCalls(); on {
+		word.Store(1)
+	} else if !c.Filtered {
+		word.Store(0)
+	}
+}
+
+// Hushed tells whether code makes none for that reason.
+func (c *Calls) Hushed() bool { return c.hushed }
 
 func (c *Calls) noCalls() *atomic.Uint32 { return c.shm.Ctl.U32(layout.NoCalls) }

@@ -62,6 +62,7 @@ type Calls struct {
 	shm  *shm.Memory
 	own  sys.Filters // that the tracer is under
 
+	hushed   bool   // see Hush
 	Filtered bool   // it has installed a filter of system calls; stays so through execve
 	Widened  uint64 // what its limit of memory was raised by; see MakeRoom
 
@@ -96,7 +97,7 @@ func (c *Calls) TellOpens() { c.special[sysOpenat] = layout.SyscallNotify }
 // InitTable fills the table of the control area, which has just been mapped.
 // A filter of system calls survives execve, and so does what it forbids.
 func (c *Calls) InitTable() {
-	if c.Filtered {
+	if c.Filtered || c.hushed {
 		c.noCalls().Store(1)
 	}
 	for nr, what := range c.special {

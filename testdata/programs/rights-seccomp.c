@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <sys/prctl.h>
 #define ALLOW(nr) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
-static int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
+__attribute__((noinline)) static int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
 static int cmp(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
 static volatile int hits;
 static void h(int s, siginfo_t *i, void *uc) { (void)s, (void)i; hits++; ((ucontext_t *)uc)->uc_mcontext.gregs[REG_RIP] += 2; }
@@ -20,6 +20,9 @@ int main(void) {
 	};
 	struct sock_fprog p = {sizeof f / sizeof *f, f};
 	on(SIGILL, h, 0);
+#ifdef BEFORE /* what is placed at the function is there before the filter is */
+	for (int i = 0; i < 50; i++) CHECK(fib(10) == 55);
+#endif
 	CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &p) == 0);
 	/* From here on any other call would kill. Code that has not run yet is translated
 	 * all the same, signals are delivered, and rings are changed. */
