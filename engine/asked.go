@@ -117,7 +117,7 @@ func (t *Thread) noteActions(sig sys.Signal) error {
 				p.unnoted = append(p.unnoted, *site)
 				continue
 			}
-			if !p.calls.Look(t.tid) {
+			if !t.calls.Look() {
 				continue
 			}
 			var err error

@@ -97,7 +97,7 @@ func (t *Thread) mergedTrap(regs *sys.Regs, h *tracee.Signal) bool {
 	if p.takeNote(); !p.trap.Known() {
 		return false
 	}
-	if _, ok := p.points.Original(regs.Rip - 1); !ok {
+	if !p.points.Raises(regs.Rip - 1) {
 		return false
 	}
 	const bit = 1 << (tracee.SIGTRAP - 1)
@@ -116,7 +116,7 @@ func (p *Process) mendTrap(t *Thread) error {
 }
 
 // borrow is borrowed, and whether the calls may be made.
-func (t *Thread) borrow() (tracee.Borrowed, bool) { return t.borrowed(), t.p.calls.Look(t.tid) }
+func (t *Thread) borrow() (tracee.Borrowed, bool) { return t.borrowed(), t.calls.Look() }
 
 // leaveCache puts what is watched into the program's own code for a stopped thread that is about to leave the cache with signal sig, and asks what the program does with
 // SIGTRAP by now. Not where a signal is to be delivered first: the call would come in between; nor beside other native threads, one of which may have run into an int3 and lost a handler just now.
@@ -139,7 +139,7 @@ func (t *Thread) borrowed() tracee.Borrowed {
 
 // ignoreTrap makes the kernel ignore SIGTRAP again.
 func (t *Thread) ignoreTrap() error {
-	if !t.p.calls.Look(t.tid) {
+	if !t.calls.Look() {
 		return nil
 	}
 	return t.p.trap.Ignore(&t.tracee, t.borrowed())

@@ -20,7 +20,7 @@ func (h captureHost) Native() bool { return h.t.p.mode == ModeNative }
 // Map has the thread map memory at an address.
 func (h captureHost) Map(addr, bytes uint64) bool {
 	p := h.t.p
-	if !p.calls.Look(h.t.tid) {
+	if !h.t.calls.Look() {
 		return false
 	}
 	in, err := h.t.tracee.Inject(p.ownCall())

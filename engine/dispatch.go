@@ -146,6 +146,14 @@ func (t *Thread) goOnAt(app uint64, regs *sys.Regs) {
 	if recovery.Canonical(app) {
 		return
 	}
+	if n := t.faulting; n != 0 { // it was in front of the look-up, whose code knows the branch
+		t.faulting = 0
+		s := t.counts.Site(n - 1)
+		if regs.Rip = s.Addr; !s.Jump {
+			regs.Rsp += 8 // of a call
+		}
+		return
+	}
 	if at, sp, ok := t.recovery.Branch(app, regs, t.variant, t.p.code.Fetch); ok {
 		regs.Rip, regs.Rsp = at, sp
 	}

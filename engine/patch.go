@@ -21,7 +21,7 @@ func (t *Thread) considerJump(regs *sys.Regs, addr uint64) error {
 		return nil
 	}
 	// A thread that nobody can stop may be anywhere.
-	if !p.calls.Look(t.tid) || p.detachedThreads {
+	if !t.calls.Look() || p.detachedThreads {
 		p.points.NoJumps()
 		return nil
 	}
@@ -37,7 +37,7 @@ func (t *Thread) considerCapture(regs *sys.Regs, addr uint64) (bool, error) {
 	if p.mode != ModeNative || !t.native || t.vfork || t.appGS != 0 || !p.points.WorthCapture(addr) {
 		return false, nil
 	}
-	if !p.calls.Look(t.tid) || p.detachedThreads {
+	if !t.calls.Look() || p.detachedThreads {
 		p.points.NoJumps()
 		return false, nil
 	}

@@ -184,6 +184,7 @@ type Thread struct {
 	plan     int           // see SetPlan
 	native   bool          // it runs its own code, not the cache's
 	resting  bool          // see Rest
+	faulting uint32        // the number, from 1, of an indirect branch that counts where it leads and has led to no address that there can be, see goOnAt
 	tracee   tracee.Thread // it as the kernel sees it
 	counts   counts.Thread
 	captures captures.Thread // of its calls, by the tracer

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"alleria/engine/probe"
+	"alleria/engine/recovery"
 	"alleria/engine/translate"
 	"alleria/internal/layout"
 	"alleria/internal/records"
@@ -85,9 +86,15 @@ func (t *Thread) Edges(f func(from, to uint64, jump bool, times uint64)) {
 // branched counts the indirect branch of a thread that asks about it, once.
 func (t *Thread) branched() {
 	site := t.slot.U32(layout.EdgeSite)
-	if n := site.Load(); n != 0 {
-		site.Store(0)
-		t.counts.Branched(n-1, t.slot.Get(layout.ReqArg))
+	n := site.Load()
+	if n == 0 {
+		return
+	}
+	site.Store(0)
+	if to := t.slot.Get(layout.ReqArg); recovery.Canonical(to) {
+		t.counts.Branched(n-1, to)
+	} else { // it has not been executed: see goOnAt
+		t.faulting = n
 	}
 }
 

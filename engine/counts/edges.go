@@ -73,6 +73,9 @@ func (t *Thread) Led(e translate.Edge, times uint64) {
 	t.edges[e] += times
 }
 
+// Site is the branch of a number.
+func (t *Thread) Site(n uint32) translate.Site { return t.entries.Edges.Sites[n].Site }
+
 // Branched counts a branch, by its number, to a target that the thread's table has no entry for, and makes one for the next time.
 // What had the entry before is kept here: it asks once more when it comes again.
 func (t *Thread) Branched(site uint32, to uint64) {

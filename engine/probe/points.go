@@ -148,6 +148,15 @@ func (p *Points) Original(addr uint64) (b byte, ok bool) {
 	return p.probes.get(addr)
 }
 
+// Raises tells whether an int3 of ours is at an address, natively: a breakpoint, or one in the code of a jump.
+func (p *Points) Raises(at uint64) bool {
+	if _, ok := p.probes.get(at); ok {
+		return true
+	}
+	j := p.JumpAt(at)
+	return j != nil && (at == j.Hit && !j.notes || j.Ask != 0 && at == j.Ask || j.asks != 0 && at == j.asks)
+}
+
 // Notify asks for Client.Notified whenever a thread is about to execute addr.
 // In native code a probe is put there.
 //

@@ -144,6 +144,15 @@ func (t *Thread) GiveRefused() error {
 	return t.tracee.RefuseCalls(&t.refuses)
 }
 
+// Look is Calls.Look for a stopped thread, whose calls the kernel may also turn into signals, as it was told natively.
+func (t *Thread) Look() bool {
+	var d sys.UserDispatch
+	if t.calls.May() && t.tracee.RefusedCalls(&d) == nil && d.Mode != dispatchOff {
+		t.calls.forbid()
+	}
+	return t.calls.Look(t.tracee.TID)
+}
+
 // TakeRefused takes that back from a thread that has run natively. Kernels that cannot be asked have it, or don't.
 func (t *Thread) TakeRefused() error {
 	var d sys.UserDispatch

@@ -226,6 +226,7 @@ func (fx *fixture) armedModes(t *testing.T) []mode {
 		{"armed", window, false},
 		{"stops", append([]string{"--engine", "no-busy", "--engine", "no-jumps"}, window...), false},
 		{"never", []string{"--engine", "no-jumps", "--discard", "--config", config}, false},
+		{"intercepted", []string{"--discard", "--intercept", fx.armed}, false},
 	}
 }
 

@@ -36,6 +36,7 @@ func modes() []mode {
 		{"count", []string{"--only", "count"}, false},
 		{"record", out, true},
 		{"discard", []string{"--discard"}, false},
+		{"edges", append([]string{"--analysis", "callgraph", "--sequential"}, out...), false},
 		{"main", append([]string{"--on-call", "main", "--till-return", "main"}, out...), true},
 	}
 }

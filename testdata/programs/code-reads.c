@@ -1,5 +1,6 @@
 /* A program that looks at the first bytes of a function of its own: by loads, and by system calls that read its memory. What it finds is what the compiler wrote. */
 /* expect stdout: ok */
+/* skip intercepted: it would find the jump, without --unpatched */
 #include "check.h"
 #include <sys/uio.h>
 enum { BYTES = 12 };
