@@ -27,9 +27,9 @@ func (p *Process) watchLibrary() {
 
 func (p *Process) watch(sites []asking.Site) {
 	for _, site := range sites {
-		if site.Call == asking.Sigaction {
-			if p.points.JumpOf(site.At) == nil && !slices.Contains(p.unnoted, site) {
-				p.unnoted = append(p.unnoted, site)
+		if site.Noted() {
+			if p.points.JumpOf(site.At) == nil && !slices.Contains(p.noted.unnoted, site) {
+				p.noted.unnoted = append(p.noted.unnoted, site)
 			}
 			continue
 		}
@@ -89,7 +89,7 @@ func (t *Thread) callHit(regs *sys.Regs, at uint64) (done bool, err error) {
 			p.points.RemoveIdle(s.At)
 		}
 		if site.Kind == asking.Any {
-			p.points.DropNotes()
+			p.dropNotes()
 		}
 	}
 	return true, t.goOn(regs)
@@ -99,40 +99,78 @@ func (t *Thread) callHit(regs *sys.Regs, at uint64) (done bool, err error) {
 // signal sig.
 func (t *Thread) noteActions(sig sys.Signal) error {
 	p := t.p
-	if len(p.unnoted) == 0 || p.tr.opts.NoTrapNotes || !p.points.Armed() || p.detachedThreads {
+	if len(p.noted.unnoted) == 0 || p.tr.opts.NoTrapNotes || !p.points.Armed() || p.detachedThreads {
 		return nil
 	}
-	sites := p.unnoted
-	p.unnoted = nil
+	sites := p.noted.unnoted
+	p.noted.unnoted = nil
 	thaw := p.freeze()
 	defer thaw()
 	var low *probe.JumpRegion
 	for i := range sites {
 		site := &sites[i]
-		if !site.Lies(p.mem) {
-			continue
+		placed, err := t.note(site, &low, sig)
+		if err != nil {
+			return err
 		}
-		if !p.points.NoteNear(site.At, low) {
-			if sig != 0 || t.tracee.Holds() { // the calls that map memory would come in between: another time
-				p.unnoted = append(p.unnoted, *site)
-				continue
-			}
-			if !t.calls.Look() {
-				continue
-			}
-			var err error
-			if low, err = t.jumpRegion(site.At); err != nil {
-				return err
-			}
-			if low == nil {
-				continue
-			}
+		if site.Kind == asking.Any && placed {
+			p.noted.any = true
 		}
-		if j := p.points.WriteNote(site, low); j != nil && p.points.PlaceNote(j) {
-			p.stats.Jumps++
+		if later := len(p.noted.unnoted) > 0 && p.noted.unnoted[len(p.noted.unnoted)-1] == *site; site.Limits() && !placed && !later {
+			p.noted.missed = true
 		}
 	}
+	t.calls.Look()
+	for _, o := range p.running() { // each may have a filter of its own, from before
+		p.calls.Look(o.tid)
+	}
+	p.hush()
 	return nil
+}
+
+// note puts a jump that notes over a site, with low for its code, if that is near; false if it stays as it is, for now, where the site is to be noted later, or for good.
+func (t *Thread) note(site *asking.Site, low **probe.JumpRegion, sig sys.Signal) (placed bool, err error) {
+	p := t.p
+	if !site.Lies(p.mem) {
+		return false, nil
+	}
+	if !p.points.NoteNear(site.At, *low) {
+		if sig != 0 || t.tracee.Holds() { // the calls that map memory would come in between: another time
+			p.noted.unnoted = append(p.noted.unnoted, *site)
+			return false, nil
+		}
+		if !t.calls.Look() {
+			return false, nil
+		}
+		if *low, err = t.jumpRegion(site.At); err != nil || *low == nil {
+			return false, err
+		}
+	}
+	j := p.points.WriteNote(site, *low)
+	if j == nil || !p.points.PlaceNote(j) {
+		return false, nil
+	}
+	p.stats.Jumps++
+	return true, nil
+}
+
+// noted is what is known of calls that the program's code notes.
+type noted struct {
+	unnoted []asking.Site // where it is to, see noteActions
+	any     bool          // the C library's syscall() does
+	missed  bool          // a call that may limit what the process can call is not noted
+}
+
+// hears tells whether code says when the process may have come under a filter of system calls.
+func (n *noted) hears() bool {
+	return n.any && !n.missed && !slices.ContainsFunc(n.unnoted, func(s asking.Site) bool { return s.Limits() })
+}
+
+// dropNotes gives the program's code back where it notes.
+func (p *Process) dropNotes() {
+	p.points.DropNotes()
+	p.noted.missed = true
+	p.hush()
 }
 
 // takeNote learns what the program has done with SIGTRAP natively, as far as its code has noted it.

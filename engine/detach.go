@@ -36,7 +36,7 @@ func (t *Thread) traceMe(regs *sys.Regs) error {
 // forgetChild forgets a child in its creator's memory that is about to be detached. What it does with SIGTRAP natively is not its creator's business, and code that notes it does not know
 // who executes it.
 func (tr *Tracer) forgetChild(t *Thread, why error) {
-	t.p.points.DropNotes()
+	t.p.dropNotes()
 	tr.forget(t)
 	if t.fate != Detach {
 		tr.client.Untraced(t.tid, why)

@@ -78,10 +78,12 @@ func (t *Thread) enterPast(regs *sys.Regs, sig sys.Signal, how codecache.Entry) 
 	return t.enterCache(regs, sig, how)
 }
 
-// hush has code that captures calls natively wake nobody and sleep nowhere: the program may install a filter of system calls at any time, of which nobody hears. Processing threads
-// are woken by the tracer then (ringForMute), and who waits for room spins. Refused: to look for calls that install one, as for those of asking: one that is not found kills the program.
+// hush has code that captures calls natively wake nobody and sleep nowhere, unless the program's code says when it may have installed a filter of system calls (noteActions): nobody hears of it
+// otherwise, and a call of ours would kill the program. Processing threads are woken by the tracer then (ringForMute), and who waits for room spins.
+//
+// Refused: to have it so wherever calls are captured natively. Four threads on two processors take 281 ns a call instead of 133, as those that wait leave the processor to nobody.
 func (p *Process) hush() {
-	if quiet := p.points.CapturesByJump(); quiet || p.calls.Hushed() {
+	if quiet := p.points.CapturesByJump() && !p.noted.hears(); quiet || p.calls.Hushed() {
 		p.calls.Hush(quiet && slices.ContainsFunc(p.running(), func(t *Thread) bool { return t.native }))
 	}
 }

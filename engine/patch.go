@@ -41,7 +41,9 @@ func (t *Thread) considerCapture(regs *sys.Regs, addr uint64) (bool, error) {
 		p.points.NoJumps()
 		return false, nil
 	}
-	p.calls.Hush(true)
+	if !p.noted.hears() {
+		p.calls.Hush(true)
+	}
 	j, ins := p.points.PlanCapture(addr)
 	return t.putJump(regs, addr, j, ins)
 }

@@ -126,7 +126,7 @@ type kernelState struct {
 	sites   []asking.Site // breakpoints where native code makes calls that have to be known of
 	asksFor int           // how often they were hit
 	watched bool          // those of the C library were looked for
-	unnoted []asking.Site // where native code is to note what it asks for SIGTRAP, see noteActions
+	noted   noted
 }
 
 // members is who a process consists of.

@@ -57,8 +57,21 @@ const (
 // traced process asks for SIGTRAP its own code notes (package probe).
 const Sigaction = 13
 
+// Prctl and Seccomp are the numbers of the calls that install a filter of system calls, or have them turned into signals. They have no breakpoints either: behind one of these the code
+// that captures makes no calls of its own, which the program's code says as it makes them (package probe).
+const (
+	Prctl   = 157
+	Seccomp = 317
+)
+
 // Numbers are those of all.
-func Numbers() []uint32 { return append(Stopping(), Sigaction) }
+func Numbers() []uint32 { return append(Stopping(), Sigaction, Prctl, Seccomp) }
+
+// Noted tells whether a call has code of its own note it, and no breakpoint.
+func (s *Site) Noted() bool { return s.Call == Sigaction || s.Limits() }
+
+// Limits tells whether a call may limit what the process can call. What Any is has all of them.
+func (s *Site) Limits() bool { return s.Call == Prctl || s.Call == Seccomp || s.Kind == Any }
 
 // Stopping are those that are stopped at.
 func Stopping() []uint32 { return []uint32{Clone, Ptrace, Mlockall, Setrlimit, Prlimit, Clone3} }
@@ -67,7 +80,7 @@ func Stopping() []uint32 { return []uint32{Clone, Ptrace, Mlockall, Setrlimit, P
 // count nothing of ours there, and nothing of ours raises SIGTRAP.
 func (s *Site) ForFollowed() bool {
 	switch s.Call {
-	case Mlockall, Setrlimit, Prlimit, Sigaction:
+	case Mlockall, Setrlimit, Prlimit, Sigaction, Prctl, Seccomp:
 		return false
 	}
 	return true

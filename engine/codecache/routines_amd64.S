@@ -1031,7 +1031,7 @@ alleria_batch_end:
  * lies near the libraries, and stays where code is taken over from another process or forgotten. */
 	.globl alleria_notes, alleria_notes_end
 alleria_notes:
-	.fill 1280, 1, 0xcc
+	.fill 1536, 1, 0xcc
 alleria_notes_end:
 alleria_stubs_end:
 	nop

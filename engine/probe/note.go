@@ -20,16 +20,22 @@ import (
 // The C library's syscall() has a jump of the same kind, in place of the instruction in front of its call, so that numbers which are not written down in any
 // code are seen: the code looks at the number first, and has an int3 for those calls that are stopped at elsewhere (package asking), some 50 µs each.
 //
+// Calls that may limit what the process can call (prctl, seccomp) have the same: their code says in the control area that code of ours makes no calls from now on, whatever becomes of
+// them. It is code that captures natively which has to know (engine.Process.hush).
+//
 // Refused: an int3 there, as at other calls that have to be known of, which programs hit 7 to 65 times when they start, 50 µs each; and one behind the comparison,
 // for SIGTRAP alone, since it would let a lone SIGTRAP through that is blocked, in programs that block it and install a handler then.
 
 const (
 	// maxNote bounds the code of one, maxAny that of syscall()'s.
 	maxNote = 128
-	maxAny  = 256
+	maxAny  = 384
 	// kernelSets is the size of a set of signals, which rt_sigaction wants to be told.
 	kernelSets = 8
 	sigtrap    = 5
+	// What prctl is asked for by who installs a filter of system calls, and who has them turned into signals (PR_SET_SECCOMP, PR_SET_SYSCALL_USER_DISPATCH).
+	setSeccomp  = 22
+	setDispatch = 59
 )
 
 // Armed tells whether something is watched by address, so that threads may run into int3s natively.
@@ -54,7 +60,7 @@ func (p *Points) WriteNote(site *asking.Site, low *JumpRegion) *Jump {
 	if !ok {
 		return nil
 	}
-	p.writeNote(&w, j, site.Kind == asking.Any)
+	p.writeNote(&w, j, site)
 	if w.Full() {
 		return nil
 	}
@@ -95,22 +101,56 @@ func (p *Points) noteWriter(at uint64, most int, low *JumpRegion) (asm.Writer, b
 	return asm.Writer{}, false
 }
 
-// writeNote writes the code, and says where its parts are. any: the number is in eax, and may be another one.
-func (p *Points) writeNote(a *asm.Writer, j *Jump, any bool) {
+// writeNote writes the code, and says where its parts are.
+func (p *Points) writeNote(a *asm.Writer, j *Jump, site *asking.Site) {
 	j.Code, j.Body = a.Here(), a.Here()
-	var trap asm.Site
-	if any {
-		a.Link(p.writeAsked(a, j), a.Here())
-		trap = p.writeAction(a)
-		a.Jmp(j.skip)
-	} else {
-		trap = p.writeAction(a)
-		j.skip = a.Here()
-		a.Copy(j.orig)
-		a.Jmp(j.end)
+	switch {
+	case site.Kind == asking.Any:
+		p.writeAny(a, j)
+	case site.Call == asking.Sigaction:
+		trap := p.writeAction(a)
+		p.writeCall(a, j)
+		a.Link(trap, a.Here())
+		p.writeStores(a, j)
+	case site.Call == asking.Prctl:
+		p.writeLimits(a, j, p.writeIs(a, x86.RDI, setSeccomp, setDispatch), true)
+	default:
+		p.writeLimits(a, j, []asm.Site{a.JmpLater()}, true)
 	}
+	j.Hit = a.Here() - 1
+}
 
-	a.Link(trap, a.Here())
+// writeCall writes the program's own instruction and goes on behind it.
+func (p *Points) writeCall(a *asm.Writer, j *Jump) {
+	j.skip = a.Here()
+	a.Copy(j.orig)
+	a.Jmp(j.end)
+}
+
+// writeIs leads on at what it returns if the lower half of a register is one of some numbers.
+func (p *Points) writeIs(a *asm.Writer, reg x86.Reg, numbers ...uint32) (sites []asm.Site) {
+	for _, n := range numbers {
+		a.LeaBits(x86.RCX, asm.At(reg, -int(n)), 32)
+		sites = append(sites, a.JecxzLater())
+	}
+	return sites
+}
+
+// writeLimits has what leads there say that no calls of ours are to be made; with call, the program's own comes in front of it.
+func (p *Points) writeLimits(a *asm.Writer, j *Jump, from []asm.Site, call bool) {
+	if call {
+		p.writeCall(a, j)
+	}
+	for _, s := range from {
+		a.Link(s, a.Here())
+	}
+	a.MovImm64(x86.RCX, p.shm.Control()+layout.NoCalls)
+	a.PutImm(x86.RCX, 0, 1)
+	a.Jmp(j.skip)
+}
+
+// writeStores stores what rt_sigaction is asked for.
+func (p *Points) writeStores(a *asm.Writer, j *Jump) {
 	a.Lea(x86.RCX, asm.At(x86.R10, -kernelSets))
 	a.Link(a.JnrcxzLater(), j.skip) // it will be refused
 	a.Mov(x86.RCX, x86.RSI)
@@ -123,36 +163,31 @@ func (p *Points) writeNote(a *asm.Writer, j *Jump, any bool) {
 	}
 	a.PutImm(x86.RCX, layout.NotedLast-layout.NotedAction, 1)
 	a.Jmp(j.skip)
-	j.Hit = a.Here() - 1
 }
 
-// writeAction leads on at what it returns if the call is for SIGTRAP: the kernel looks at the lower half of the number.
-func (p *Points) writeAction(a *asm.Writer) asm.Site {
-	a.LeaBits(x86.RCX, asm.At(x86.RDI, -sigtrap), 32)
-	return a.JecxzLater()
-}
-
-// writeAsked looks which call it is: of rt_sigaction it leads on at what it returns.
-func (p *Points) writeAsked(a *asm.Writer, j *Jump) (action asm.Site) {
-	is := func(number int) asm.Site {
-		a.LeaBits(x86.RCX, asm.At(x86.RAX, -number), 32)
-		return a.JecxzLater()
-	}
-	action = is(asking.Sigaction)
-	var asked []asm.Site
-	for _, number := range asking.Stopping() {
-		asked = append(asked, is(int(number)))
-	}
-	j.skip = a.Here()
-	a.Copy(j.orig)
-	a.Jmp(j.end)
+// writeAny writes the code of syscall() itself: the number is in eax.
+func (p *Points) writeAny(a *asm.Writer, j *Jump) {
+	action, limits, prctl := p.writeIs(a, x86.RAX, asking.Sigaction), p.writeIs(a, x86.RAX, asking.Seccomp), p.writeIs(a, x86.RAX, asking.Prctl)
+	asked := p.writeIs(a, x86.RAX, asking.Stopping()...)
+	p.writeCall(a, j)
 	j.asks = a.Here()
 	a.Int3()
 	for _, s := range asked {
 		a.Link(s, j.asks)
 	}
-	return action
+	a.Link(prctl[0], a.Here())
+	limits = append(limits, p.writeIs(a, x86.RDI, setSeccomp, setDispatch)...)
+	a.Jmp(j.skip)
+	p.writeLimits(a, j, limits, false)
+	a.Link(action[0], a.Here())
+	trap := p.writeAction(a)
+	a.Jmp(j.skip)
+	a.Link(trap, a.Here())
+	p.writeStores(a, j)
 }
+
+// writeAction leads on at what it returns if the call is for SIGTRAP: the kernel looks at the lower half of the number.
+func (p *Points) writeAction(a *asm.Writer) asm.Site { return p.writeIs(a, x86.RDI, sigtrap)[0] }
 
 // PlaceNote writes a jump that notes over its instruction, which is still there; false if that fails. All native threads stand.
 func (p *Points) PlaceNote(j *Jump) bool {

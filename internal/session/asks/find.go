@@ -219,7 +219,7 @@ func numberIn(code []byte) (site asking.Site, ok bool) {
 	}
 	site.At, site.Call = uint64(n), binary.LittleEndian.Uint32(code[n+1:])
 	switch site.Call {
-	case asking.Ptrace, asking.Mlockall, asking.Setrlimit, asking.Userfaultfd, asking.Sigaction:
+	case asking.Ptrace, asking.Mlockall, asking.Setrlimit, asking.Userfaultfd, asking.Sigaction, asking.Prctl, asking.Seccomp:
 		return site, true
 	case asking.Prlimit:
 		return site, !bytes.HasSuffix(code[:n], []byte(noLimit)) || bytes.HasSuffix(code[:n], []byte(noOld))
@@ -238,7 +238,7 @@ func setsFlags(code []byte) bool {
 // calls finds calls of functions behind a number that is loaded, by an instruction with that opcode.
 func (im *image) calls(code []byte, at uint64, opcode byte, kind asking.Kind, leads func(to uint64) bool) {
 	for _, number := range im.numbers {
-		if number == asking.Sigaction { // nothing is done there
+		if s := (asking.Site{Call: number}); s.Noted() { // nothing is done there
 			continue
 		}
 		im.callsOf(number, code, at, opcode, kind, leads)
