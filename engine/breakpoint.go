@@ -6,6 +6,7 @@ import (
 	"alleria/engine/starts"
 	"alleria/engine/syscalls"
 	"alleria/engine/tracee"
+	"alleria/engine/x86"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
@@ -89,24 +90,49 @@ func (t *Thread) ownTrap() bool {
 
 // mergedTrap tells whether a SIGTRAP that was sent to a native thread stands for the hit of an int3 of ours as well: one
 // that is pending and blocked takes the hit's place, and gets through. It is given back to the kernel.
+//
+// Where the program handles the signal the kernel has forgotten that with the hit. Where it does not, where the thread stands has to say that there was one.
 func (t *Thread) mergedTrap(regs *sys.Regs, h *tracee.Signal) bool {
 	p := t.p
-	if !t.native || h.Fault() {
+	if !t.native || h.Fault() || !p.points.Raises(regs.Rip-1) {
 		return false
 	}
-	if p.takeNote(); !p.trap.Known() {
-		return false
-	}
-	if !p.points.Raises(regs.Rip - 1) {
+	p.takeNote()
+	known := p.trap.Known()
+	if !known && !p.onlyByHit(regs.Rip) {
 		return false
 	}
 	const bit = 1 << (tracee.SIGTRAP - 1)
 	sets, err := sys.ReadSignalSets(t.tid)
-	if err != nil || (sets.Caught|sets.Ignored)&bit != 0 || p.mendTrap(t) != nil {
+	if err != nil || (sets.Caught|sets.Ignored)&bit != 0 {
 		return false
+	}
+	if known {
+		err = p.mendTrap(t)
+	} else {
+		err = t.tracee.SetMask(sets.Blocked | bit)
+	}
+	if err != nil {
+		return false
+	}
+	if b, ok := t.borrow(); ok {
+		if did, err := t.tracee.GiveBackItself(h, &b); did || err != nil {
+			return err == nil
+		}
 	}
 	t.tracee.GiveBackTrap(h)
 	return true
+}
+
+// onlyByHit tells whether a native thread can stand behind an int3 of ours by a hit alone: amid the instruction whose first byte that is, or in code of ours.
+func (p *Process) onlyByHit(rip uint64) bool {
+	if _, probe := p.points.Original(rip - 1); !probe {
+		return true
+	}
+	const longest = 15
+	var one [1]x86.Insn
+	n, _ := x86.Decode(p.code.Fetch(rip-1, longest), rip-1, one[:])
+	return n == 1 && one[0].Len > 1
 }
 
 // mendTrap puts right what a hit of an int3 of ours has done to a stopped native thread.

@@ -1,6 +1,7 @@
 package tracee
 
 import (
+	"encoding/binary"
 	"fmt"
 
 	"alleria/internal/sys"
@@ -136,6 +137,28 @@ func (d *Trap) act(t *Thread, b *Borrowed, set, get uint64) error {
 		}
 	}
 	return nil
+}
+
+// GiveBackItself is GiveBackTrap by the thread, which is stopped and blocks the signal: nobody else may send one as a process sends it to itself, and the program may read who has sent it
+// (sigwaitinfo). false if its call was refused.
+func (t *Thread) GiveBackItself(h *Signal, b *Borrowed) (bool, error) {
+	const getpid, gettid, queue = 39, 186, 297
+	t.SentAgain(h)
+	in, err := t.Inject(b.Call)
+	if err != nil {
+		return false, err
+	}
+	for i := 0; i < len(h.Info); i += 8 {
+		b.Words.Set(b.Off+i, binary.LittleEndian.Uint64(h.Info[i:]))
+	}
+	pid, err := in.Call(getpid) // as it is in its own namespace
+	if err == nil {
+		var tid uint64
+		if tid, err = in.Call(gettid); err == nil {
+			_, err = in.Call(queue, pid, tid, uint64(h.Number), b.Addr)
+		}
+	}
+	return err == nil, in.Close()
 }
 
 // Ignores tells whether the process has been seen to ignore the signal. What it does now the kernel says.
