@@ -71,6 +71,7 @@ func (t *Thread) enterPast(regs *sys.Regs, sig sys.Signal, how codecache.Entry) 
 		_ = t.calls.SeeSequences() // none where the kernel cannot say
 		t.segmentChanged(regs)     // no call of it that set a base natively was seen
 		p.calls.Look(t.tid)        // nor one that installed a filter
+		p.calls.LookAtWrites()     // nor one that opened a file
 		p.checkCode(t)
 	}
 	t.native = false

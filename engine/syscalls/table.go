@@ -77,6 +77,7 @@ type Calls struct {
 	starting  int             // stops at calls that are left to a native start
 	sequences bool            // it has registered restartable sequences; see BornWithSequences
 	handlers  handlers
+	writes    writes
 }
 
 // Init makes c that of a process. memory is what it shares with the tracer, which may not be mapped yet.
