@@ -91,6 +91,7 @@ func (p *Process) guard(due []appcode.Stretch) (did bool) {
 		due, used = p.notUsed(due, t.tid)
 		return used
 	})
+	due = p.code.Still(due)
 	for _, o := range out {
 		free = free && !o.t.tracee.Holds() // a write, say, by which what the program does with SIGSEGV is not to be seen
 		due = p.withoutUsed(due, o.regs.Orig_rax, o.regs)

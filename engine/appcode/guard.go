@@ -189,6 +189,19 @@ func (c *Pages) Quiet(now time.Duration) (due []Stretch) {
 	return joined(due, maxBatch)
 }
 
+// Still is what of Quiet's stretches can still be guarded: threads may have told of calls since, by which memory there has become something else.
+func (c *Pages) Still(due []Stretch) (left []Stretch) {
+	c.Know()
+	for _, s := range due {
+		for page := s.Start; page < s.End; page += PageSize {
+			if m := c.Mapping(page); c.guards.pages[page] != nil && m != nil && guardable(m) {
+				left = append(left, Stretch{page, page + PageSize})
+			}
+		}
+	}
+	return joined(left, 0)
+}
+
 // stretches is how many there are of pages that are guarded.
 func (c *Pages) stretches() (n int) {
 	for page, g := range c.guards.pages {

@@ -90,3 +90,28 @@ func TestGuardsPrivateMemoryAlone(t *testing.T) {
 		}
 	}
 }
+
+// TestStill: what has become something else since it was found quiet is not guarded.
+func TestStill(t *testing.T) {
+	code, addr, c, _ := testCode(t)
+	all := syscall.PROT_READ | syscall.PROT_WRITE | syscall.PROT_EXEC
+	protect(t, code, all)
+	if !c.Changes([]x86.Insn{{Addr: addr, Len: 1}}) {
+		t.Fatal("code that may be written does not change")
+	}
+	c.Quiet(time.Second)
+	due := c.Quiet(time.Second + quietAtFirst)
+	if left := c.Still(due); len(due) != 1 || len(left) != 1 || left[0] != due[0] {
+		t.Errorf("of %v %v", due, left)
+	}
+	protect(t, code[:PageSize], syscall.PROT_READ|syscall.PROT_WRITE)
+	c.Remapped()
+	if left := c.Still(due); len(left) != 0 {
+		t.Errorf("%v are no code any more", left)
+	}
+	protect(t, code[:PageSize], all)
+	c.Remapped()
+	if left := c.Still(due); len(left) != 1 {
+		t.Errorf("of %v %v, which can be executed again", due, left)
+	}
+}
