@@ -76,6 +76,7 @@ func (t *Thread) enterPast(regs *sys.Regs, sig sys.Signal, how codecache.Entry) 
 	}
 	t.native = false
 	p.hush()
+	p.unmute()
 	return t.enterCache(regs, sig, how)
 }
 
@@ -87,6 +88,18 @@ func (p *Process) hush() {
 	if quiet := p.points.CapturesByJump() && !p.noted.hears(); quiet || p.calls.Hushed() {
 		p.calls.Hush(quiet && slices.ContainsFunc(p.running(), func(t *Thread) bool { return t.native }))
 	}
+}
+
+// unmute takes back what the program's code has said of calls of ours, once no thread runs natively and none is limited: the call was refused, as one that only probes for filters is, or asked
+// something. Else the tracer would be asked by who may not wake it, for good.
+func (p *Process) unmute() {
+	if p.calls.Filtered || p.calls.Hushed() || !p.mute() || slices.ContainsFunc(p.running(), func(t *Thread) bool { return t.native }) {
+		return
+	}
+	for _, t := range p.running() {
+		p.calls.Look(t.tid)
+	}
+	p.calls.Unmute()
 }
 
 // dropHit takes the trap of an int3 of ours from the signals that are held for a native thread which was stopped behind it: it is in front of

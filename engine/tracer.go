@@ -571,9 +571,9 @@ func (tr *Tracer) nap() time.Duration {
 	return nap
 }
 
-// muteNap is how long may be slept where a process's threads may wake nobody: if that is for captures alone, which need no answers, for longer while there are none.
+// muteNap is how long may be slept where a process's threads may wake nobody: natively, where there are captures alone, which need no answers, for longer while there are none.
 func (tr *Tracer) muteNap(p *Process) time.Duration {
-	if !p.calls.Filtered && time.Since(tr.bell.Rang()) > quietFor {
+	if p.mode == ModeNative && time.Since(tr.bell.Rang()) > quietFor {
 		return pollEvery
 	}
 	return soon

@@ -48,6 +48,13 @@ func (c *Calls) Hush(on bool) {
 	}
 }
 
+// Unmute has code make calls of its own again, if nothing is known that forbids them.
+func (c *Calls) Unmute() {
+	if c.May() {
+		c.noCalls().Store(0)
+	}
+}
+
 // Hushed tells whether code makes none for that reason.
 func (c *Calls) Hushed() bool { return c.hushed }
 
