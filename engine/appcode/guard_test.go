@@ -9,14 +9,23 @@ import (
 	"alleria/internal/sys"
 )
 
-// TestGuard: a page is guarded once it has been quiet, for longer each time that it is written soon after, and is writable to the program all along.
-func TestGuard(t *testing.T) {
-	code, addr, c, _ := testCode(t)
-	all := syscall.PROT_READ | syscall.PROT_WRITE | syscall.PROT_EXEC
-	protect(t, code, all)
+// everything is all rights.
+const everything = syscall.PROT_READ | syscall.PROT_WRITE | syscall.PROT_EXEC
+
+// writableCode is testCode that the program may write, and that compares itself.
+func writableCode(t *testing.T) (code []byte, addr uint64, c *Pages) {
+	t.Helper()
+	code, addr, c, _ = testCode(t)
+	protect(t, code, everything)
 	if !c.Changes([]x86.Insn{{Addr: addr, Len: 1}}) {
 		t.Fatal("code that may be written does not change")
 	}
+	return code, addr, c
+}
+
+// TestGuard: a page is guarded once it has been quiet, for longer each time that it is written soon after, and is writable to the program all along.
+func TestGuard(t *testing.T) {
+	code, addr, c := writableCode(t)
 	page := Stretch{addr, addr + PageSize}
 	now := time.Second
 	quiet := func(after time.Duration, want bool) {
@@ -40,7 +49,7 @@ func TestGuard(t *testing.T) {
 	given := func() {
 		t.Helper()
 		c.Unguard(page, true, now)
-		protect(t, code[:PageSize], all)
+		protect(t, code[:PageSize], everything)
 		if c.Guards() || !c.Changing(addr) {
 			t.Error("it is guarded still")
 		}
@@ -93,12 +102,7 @@ func TestGuardsPrivateMemoryAlone(t *testing.T) {
 
 // TestStill: what has become something else since it was found quiet is not guarded.
 func TestStill(t *testing.T) {
-	code, addr, c, _ := testCode(t)
-	all := syscall.PROT_READ | syscall.PROT_WRITE | syscall.PROT_EXEC
-	protect(t, code, all)
-	if !c.Changes([]x86.Insn{{Addr: addr, Len: 1}}) {
-		t.Fatal("code that may be written does not change")
-	}
+	code, _, c := writableCode(t)
 	c.Quiet(time.Second)
 	due := c.Quiet(time.Second + quietAtFirst)
 	if left := c.Still(due); len(due) != 1 || len(left) != 1 || left[0] != due[0] {
@@ -109,7 +113,7 @@ func TestStill(t *testing.T) {
 	if left := c.Still(due); len(left) != 0 {
 		t.Errorf("%v are no code any more", left)
 	}
-	protect(t, code[:PageSize], all)
+	protect(t, code[:PageSize], everything)
 	c.Remapped()
 	if left := c.Still(due); len(left) != 1 {
 		t.Errorf("of %v %v, which can be executed again", due, left)

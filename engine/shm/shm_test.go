@@ -2,11 +2,18 @@ package shm
 
 import (
 	"errors"
+	"fmt"
+	"os"
+	"runtime"
 	"slices"
+	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"alleria/internal/layout"
 	"alleria/internal/records"
+	"alleria/internal/sys"
 )
 
 // chunkBytes is the size of the tests' chunks.
@@ -196,5 +203,44 @@ func TestHolds(t *testing.T) {
 		if m.Holds(addr) != want {
 			t.Errorf("memory with slots at %#x holds %#x: %v, want %v", m.SlotsBase, addr, !want, want)
 		}
+	}
+}
+
+// TestWakeConsumers: who sleeps for chunks is woken for a thread that has rung and may wake nobody, once for each time that one has.
+func TestWakeConsumers(t *testing.T) {
+	b, err := NewBell()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	bell := b.U32(layout.ConsumerBell)
+	b.U32(layout.ConsumerAsleep).Store(1)
+	tid, woken := make(chan int), make(chan bool)
+	go func() {
+		runtime.LockOSThread() // until it ends
+		tid <- syscall.Gettid()
+		sys.FutexWait(b.Word(layout.ConsumerBell), 0, time.Minute)
+		woken <- true
+	}()
+	for call, path := "", fmt.Sprintf("/proc/self/task/%d/syscall", <-tid); !strings.HasPrefix(call, fmt.Sprint(syscall.SYS_FUTEX, " ")); {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		call = string(text)
+	}
+	if b.WakeConsumers(); !b.Rang().IsZero() {
+		t.Error("somebody has rung")
+	}
+	bell.Add(1) // and no more
+	b.WakeConsumers()
+	rang := b.Rang()
+	select {
+	case <-woken:
+	case <-time.After(30 * time.Second):
+		t.Fatal("who sleeps is not woken")
+	}
+	if b.WakeConsumers(); rang.IsZero() || b.Rang() != rang {
+		t.Errorf("rung at %v, and at %v", rang, b.Rang())
 	}
 }

@@ -273,7 +273,7 @@ func TestReuseOddPrograms(t *testing.T) {
 	for i, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			if base := filepath.Base(file); !*every && (base == "code-32bit.c" || base == "code-guarded.c") {
-				t.Skip("it takes seconds, mostly of native code and of waiting: see TestFixtures") // three times, natively and otherwise
+				t.Skip("with -every only: it takes seconds, mostly of native code and of waiting; TestFixtures has it, once")
 			}
 			prog := build(t, file, "-O1 -pthread")
 			dir := workDir(t)
