@@ -42,7 +42,8 @@ test: check-go build-deps test-deps ## run all tests
 # Every program in every mode, a thousand random configurations, servers twenty times: an hour or two.
 soak: check-go build-deps test-deps ## run the long forms of the tests
 	$(GO) test -timeout 4h ./internal/acceptance -every -pairs 1000 -paired-calls 100000000
-	$(GO) test -timeout 1h ./engine/difftest -programs 100 -seed $$(date +%s) -timers 10 -armings 1000
+	$(GO) test -timeout 1h ./engine/difftest -every -programs 100 -seed $$(date +%s) -timers 10 -armings 1000
+	$(GO) test -timeout 1h ./cab ./tool -every
 
 # Folders of test programs, sources or built, and of installed programs: make suites SUITES="DIR DIR" INSTALLED=/usr/bin STRESS=1.
 suites: check-go build-deps ## run others' programs natively and traced (SUITES="DIR …" INSTALLED="DIR …" STRESS=1)

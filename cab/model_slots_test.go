@@ -217,7 +217,7 @@ func TestProtocolSlots(t *testing.T) {
 		{"FastForward", model{chunks: 8, start: 2, most: 2, workers: 1, slots: free, bound: 2}, false},
 		{"FastForward, three chunks", model{chunks: 15, start: 3, most: 3, workers: 1, slots: free, bound: 1}, false},
 		{"FastForward, two processing threads", model{chunks: 10, start: 2, most: 2, workers: 2, slots: free, bound: 1}, false},
-		{"batched", model{chunks: 8, start: 2, most: 2, workers: 1, slots: batched, bound: 2}, false},
+		{"batched", model{chunks: 8, start: 2, most: 2, workers: 1, slots: batched, bound: 2, quick: 1}, false},
 		{"batched, three chunks", model{chunks: 15, start: 3, most: 3, workers: 1, slots: batched, bound: 1}, false},
 		{"batched, two processing threads", model{chunks: 10, start: 2, most: 2, workers: 2, slots: batched, bound: 1}, false},
 		{"FastForward, marks", model{chunks: 10, start: 2, most: 2, workers: 1, slots: free, marks: true, bound: 1}, false},

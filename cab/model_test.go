@@ -385,6 +385,7 @@ func (c *modelConsumer) Flush() error    { return nil }
 // model says what is checked.
 type model struct {
 	chunks, start, most, workers, bound int
+	quick                               int // the bound in the usual form, if that is another; all: with -every
 	lossy, nway                         bool
 	slots                               uint64 // layout.BufferSlots or BufferBatched: chunks is then how many records there are
 	long                                uint64 // records more in a chunk of a ring with slots

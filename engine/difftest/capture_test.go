@@ -278,7 +278,10 @@ func TestCaptureModesAgree(t *testing.T) {
 		path := buildIntercept(t, link)
 		want := native(t, path)
 		var first [][][]uint64
-		for _, m := range captureModes {
+		for n, m := range captureModes {
+			if link == "-no-pie" && (n == 1 || n == 2) && !*every {
+				continue // each call by the tracer, which where the program lies does not matter to
+			}
 			out, c := intercept(t, path, m.mode, fixturePrograms(), m.opts)
 			if out != want {
 				t.Fatalf("%s %s: %+v, natively %+v", link, m.name, out, want)

@@ -16,6 +16,9 @@ func short(few, all int) int {
 	return few
 }
 
+// inTurn tells whether the short form has a pair of a case and a way, both by number: one way of each case, the next one of the next. With -every all are had.
+func inTurn(number, way, ways int) bool { return *every || number%ways == way }
+
 // mode is one way of running a target under alleria.
 type mode struct {
 	name  string   // in the table of the documentation

@@ -64,7 +64,7 @@ func TestConfigRowsThreads(t *testing.T) {
 		}
 		return -1
 	}
-	for _, c := range []struct {
+	for n, c := range []struct {
 		event  string
 		thread int // in which it happens
 		index  int // before which instruction
@@ -88,7 +88,11 @@ func TestConfigRowsThreads(t *testing.T) {
 		{`<Termination process="1" thread="2"/>`, 2, len(w[2])},
 		{`<Threads largerEqual="2"/>`, 2, 0},
 	} {
-		for kind, others := range map[string]string{"native": "", "cached": nothing} {
+		for way, kind := range []string{"native", "cached"} {
+			if !inTurn(n, way, 2) {
+				continue
+			}
+			others := []string{"", nothing}[way]
 			t.Run(c.event+" "+kind, func(t *testing.T) {
 				t.Parallel()
 				dir := workDir(t)

@@ -36,13 +36,13 @@ func TestTable(t *testing.T) {
 func document(t *testing.T) []byte {
 	var b bytes.Buffer
 	b.WriteString(documentHead)
-	b.WriteString("| program | as it is called | besides *record* |\n|---|---|---|\n")
+	b.WriteString("| program | as it is called | way |\n|---|---|---|\n")
 	for _, c := range commands() {
 		name := cell(c.name)
 		if c.heavy {
 			name += " *"
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", name, codeCell(strings.Join(c.line(), " ")), names(often(turnOf(strings.Join(c.argv, " "), 1))))
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", name, codeCell(strings.Join(c.line(), " ")), names(c.few()))
 	}
 	b.WriteString(documentFixtures)
 	b.WriteString("| program | what it does | besides *record* |\n|---|---|---|\n")
@@ -150,10 +150,10 @@ commands below on inputs of their own (` + "`internal/acceptance/inputs_test.go`
 differs; what was written to disk passes ` + "`alleria verify`" + `. This page is written by
 ` + "`go test ./internal/acceptance -run Table -update`" + `, and a test fails when it is out of date.
 
-Every command runs with every memory access of the whole run recorded to disk (*record*), and in one of the
-other ways of running in turn: *translate* and *count* are ` + "`--only`" + ` of that name, *discard* is *record* with the entries
+Every command runs in one way, in turn: half of them with every memory access of the whole run recorded to disk (*record*), the
+others in another one. *translate* and *count* are ` + "`--only`" + ` of that name, *discard* is *record* with the entries
 dropped, *main* is a window from the call of ` + "`main`" + ` to its return, natively before and after. With ` + "`-every`" + ` the tests run
-everything in all of them; commands with a star are recorded to disk then only.
+everything in all of them (` + "`make soak`" + `); commands with a star are recorded to disk then only.
 
 What a program can see if it looks:
 
@@ -178,6 +178,6 @@ armed natively on ` + "`malloc`" + `; SIGINT and SIGTERM from outside three time
 const documentFixtures = `
 ## Programs made for the purpose
 
-Each does what has broken a tracer before. They check themselves, natively as well.
+Each does what has broken a tracer before. They check themselves, natively as well. Every one is recorded to disk, and runs in another way besides.
 
 `

@@ -47,20 +47,25 @@ func TestTransparency(t *testing.T) {
 	}
 }
 
-// turn is the modes that a command runs in. One that records to disk is enough, and for heavy ones none is: theirs are the dearest.
+// turn is the modes that a command runs in: for half of them record, for the others another one, which writes nothing for heavy ones, whose profiles are the dearest.
 func (c program) turn() []mode {
 	if *every {
 		return modes()
 	}
+	return c.few()
+}
+
+// few is the modes of the short form.
+func (c program) few() []mode {
 	all := turnOf(strings.Join(c.argv, " "), len(modes())-1)
 	record, others := all[0], all[1:]
 	switch {
 	case c.heavy && others[0].disk:
 		return others[1:2]
-	case c.heavy || others[0].disk:
+	case c.heavy || len(strings.Join(c.argv, " "))%2 == 0:
 		return others[:1]
 	}
-	return []mode{record, others[0]}
+	return []mode{record}
 }
 
 // resolve finds the row's program.
