@@ -36,7 +36,10 @@ func TestProcessorAgrees(t *testing.T) {
 	if probe.hits == 0 {
 		t.Log("nothing that is watched here is ever reported: accesses are not compared")
 	}
-	for _, source := range sources {
+	for n, source := range sources {
+		if n%2 > 0 && !*every {
+			continue
+		}
 		t.Run(strings.TrimSuffix(filepath.Base(source), ".S"), func(t *testing.T) {
 			if missing := lacks(t, source, cpu); missing != "" {
 				t.Skipf("the processor has no %s", missing)

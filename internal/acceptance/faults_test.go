@@ -66,7 +66,7 @@ func TestFaults(t *testing.T) {
 				case step == 0 && *every:
 					step = 7
 				case step == 0:
-					step = max(points/4, 1)
+					step = max(points/3, 1)
 				}
 				reached, tried := 0, 0
 				for at := 1 + min(i*step/3, step-1); at <= points; at += step {
