@@ -438,7 +438,7 @@ func TestAgreement(t *testing.T) {
 	if find("valgrind") == "" {
 		t.Skip("no valgrind: the Makefile's tests install it")
 	}
-	for _, p := range agreeingPrograms(t, workDir(t), *every) {
+	for _, p := range agreeingPrograms(t, inputDir(t), *every) {
 		t.Run(p.name, func(t *testing.T) {
 			prog := find(p.name)
 			if prog == "" || p.every && !*every {

@@ -102,7 +102,7 @@ func TestKeepRecordsBursts(t *testing.T) {
 // program goes on.
 func TestKeepRecordsFullDisk(t *testing.T) {
 	t.Parallel()
-	dir := workDir(t)
+	dir := inputDir(t)
 	if exec.Command("/bin/sh", "-ec", "cd "+dir+"; mkdir room; mount -t tmpfs -o size=2m none room").Run() != nil {
 		t.Skip("no file system can be made")
 	}

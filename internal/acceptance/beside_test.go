@@ -44,7 +44,7 @@ func TestAnalysesBesideEqualProfiles(t *testing.T) {
 	}
 	if *every {
 		all = append(all, []string{find("gzip"), "-c", "/etc/services"})
-		for _, p := range agreeingPrograms(t, workDir(t), false) {
+		for _, p := range agreeingPrograms(t, inputDir(t), false) {
 			all = append(all, append([]string{find(p.name)}, p.argv...))
 		}
 	}
@@ -205,7 +205,7 @@ func TestPathsAddUp(t *testing.T) {
 			}
 		}
 	})
-	for _, p := range agreeingPrograms(t, workDir(t), false) {
+	for _, p := range agreeingPrograms(t, inputDir(t), false) {
 		t.Run(p.name, func(t *testing.T) {
 			prog := find(p.name)
 			if prog == "" || !*every {

@@ -21,7 +21,7 @@ func TestCosts(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			dir := workDir(t)
+			dir := inputDir(t)
 			argv := append(append([]string{alleria(), "-q", "record", "-o", "out"}, c.flags...), "--", find("gzip"), "-c", "-9", "-n", "text")
 			if r := run(t, command{argv: argv, dir: dir}); r.status != 0 {
 				t.Fatalf("status %d: %s", r.status, clip(r.stderr))

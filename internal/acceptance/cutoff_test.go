@@ -38,7 +38,7 @@ func TestDiskFull(t *testing.T) {
 	for i, kib := range []int{12, 20, 40, 64, 100, 180, 300, 500} {
 		t.Run(fmt.Sprint(kib, "K"), func(t *testing.T) {
 			t.Parallel()
-			dir := workDir(t)
+			dir := inputDir(t)
 			native := run(t, command{argv: gzip, dir: dir})
 			full := filepath.Join(dir, "full")
 			if err := os.Mkdir(full, 0o755); err != nil {

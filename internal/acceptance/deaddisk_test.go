@@ -13,7 +13,7 @@ import (
 // image has no room for it. The program does as natively, what is on the first disk stays and can be read, and what is lost is said to the instruction.
 func TestDeadDisk(t *testing.T) {
 	t.Parallel()
-	dir := workDir(t)
+	dir := inputDir(t)
 	room, dead := filepath.Join(dir, "room"), filepath.Join(dir, "dead")
 	sh := func(script string) error {
 		return exec.Command("/bin/sh", "-ec", "cd "+dir+"; "+script).Run()

@@ -102,7 +102,7 @@ func TestAgreementWithDrcachesim(t *testing.T) {
 	if drrun() == nil {
 		t.Skip("DYNAMORIO_HOME does not say where DynamoRIO is")
 	}
-	for _, p := range agreeingPrograms(t, workDir(t), false) {
+	for _, p := range agreeingPrograms(t, inputDir(t), false) {
 		t.Run(p.name, func(t *testing.T) {
 			prog := find(p.name)
 			if prog == "" || p.name != "gzip" && !*every {

@@ -84,7 +84,7 @@ func (c program) resolve() ([]string, bool) {
 
 // observe runs a command in a fresh copy of the inputs; m nil is natively.
 func observe(t *testing.T, c program, argv []string, m *mode) (result, string) {
-	dir := workDir(t)
+	dir := inputDir(t)
 	run1 := command{argv: argv, stdin: c.stdin, dir: dir}
 	if m != nil {
 		run1.argv = m.under(argv)
