@@ -97,8 +97,8 @@ func TestTreeForms(t *testing.T) {
 			for _, name := range []string{"followed", "recorded"} {
 				modes[name+", every program looked at"] = append([]string{"--engine", "all-sites,ask-executables"}, modes[name]...)
 			}
-			for n, name := range slices.Sorted(maps.Keys(modes)) {
-				if name != "recorded" && n%2 > 0 && !*every {
+			for k, name := range slices.Sorted(maps.Keys(modes)) {
+				if name != "recorded" && k%2 > 0 && !*every {
 					continue
 				}
 				flags := modes[name]
