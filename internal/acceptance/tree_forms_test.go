@@ -75,6 +75,7 @@ E
 // TestTreeForms compares what trees put out, their exit status, and their processes, with a native run's: who has created how many, which
 // program each has executed last, and what it has ended with. Of that strace tells.
 func TestTreeForms(t *testing.T) {
+	t.Parallel()
 	strace, n := find("strace"), *rounds
 	if n == 0 {
 		n = short(1, 3)

@@ -59,6 +59,7 @@ func TestTreeKilled(t *testing.T) {
 
 // TestTreePrograms runs scripts of what people do with processes.
 func TestTreePrograms(t *testing.T) {
+	t.Parallel()
 	scripts := map[string]string{
 		"xargs":  `seq 12 | xargs -P4 -n1 sh -c 'echo $0 > o$0'; ls o* | wc -l; seq 5 | xargs -P4 -n1 sh -c 'exit $(( $0 % 2 ))'; echo $?; find . -name 'o1*' -exec cat {} + | sort`,
 		"daemon": `(setsid sh -c 'sleep 0.2; echo late' &) ; exec 2>&1; sleep 0.6; (exit 6)`,

@@ -253,6 +253,7 @@ func TestTreeOfDebuggers(t *testing.T) {
 // TestTreeAbruptEnds kills processes of a tree, and the tracer of one: nothing is left behind, and what was recorded
 // can be read.
 func TestTreeAbruptEnds(t *testing.T) {
+	t.Parallel()
 	dir := workDir(t)
 	for _, script := range []string{
 		`sleep 5 & sleep 0.1; kill -9 $!; wait $!; exit $?`,
