@@ -179,7 +179,7 @@ func TestFixtures(t *testing.T) {
 				}
 				bin := build(t, fx.file, flags)
 				if t.Run("native", func(t *testing.T) { fx.check(t, runIn(t, []string{bin}, nil)) }) {
-					fx.test(t, flags, append(turn(name, 1), fx.armedInTurn(t)...))
+					fx.test(t, flags, append(fixtureTurn(name), fx.armedInTurn(t)...))
 				}
 			})
 		}
@@ -239,7 +239,7 @@ func (fx *fixture) armedInTurn(t *testing.T) []mode {
 	if *every || len(all) == 0 {
 		return all
 	}
-	first := len(filepath.Base(fx.file)) % 2
+	first := (len(filepath.Base(fx.file)) + 1) % 2
 	return []mode{all[first], all[first+2]}
 }
 

@@ -67,12 +67,12 @@ func turnOf(name string, n int) []mode {
 	return out
 }
 
-// turn is turnOf, or all modes if that is asked for.
-func turn(name string, n int) []mode {
+// fixtureTurn is a fixture's modes: recorded to disk, and half of them in another one, or all modes if that is asked for.
+func fixtureTurn(name string) []mode {
 	if *every {
 		return modes()
 	}
-	return turnOf(name, n)
+	return turnOf(name, len(name)%2)
 }
 
 // under is the command that runs argv in a mode.

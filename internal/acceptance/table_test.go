@@ -60,7 +60,7 @@ func fixtureModes(t *testing.T, file string) (out []mode) {
 	}
 	in := make(map[string]bool)
 	for _, flags := range fx.builds {
-		for _, m := range turnOf(fx.name(flags), 1) {
+		for _, m := range turnOf(fx.name(flags), len(fx.name(flags))%2) {
 			in[m.name] = true
 		}
 	}
@@ -178,6 +178,6 @@ armed natively on ` + "`malloc`" + `; SIGINT and SIGTERM from outside three time
 const documentFixtures = `
 ## Programs made for the purpose
 
-Each does what has broken a tracer before. They check themselves, natively as well. Every one is recorded to disk, and runs in another way besides.
+Each does what has broken a tracer before. They check themselves, natively as well. Every one is recorded to disk, and half of them run in another way besides (with ` + "`-every`" + ` all in all).
 
 `
