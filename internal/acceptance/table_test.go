@@ -178,6 +178,6 @@ armed natively on ` + "`malloc`" + `; SIGINT and SIGTERM from outside three time
 const documentFixtures = `
 ## Programs made for the purpose
 
-Each does what has broken a tracer before. They check themselves, natively as well. Every one is recorded to disk, and half of them run in another way besides (with ` + "`-every`" + ` all in all).
+Each does what has broken a tracer before. They check themselves, natively as well. Every one is recorded to disk, and half of them run in another way besides (with ` + "`-every`" + ` all of them in every way).
 
 `
