@@ -57,6 +57,10 @@ func (b *Builder) Add(t *Tracker, scale float64) {
 		b.all.merge(t.bursts.all, scale)
 		return
 	}
+	if len(b.all.all) == 1 && scale == 1 && t.nodes.times == 0 { // the first one's tree is all there is
+		b.all = t.nodes
+		return
+	}
 	b.all.merge(t.nodes, scale)
 }
 

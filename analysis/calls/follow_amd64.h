@@ -53,6 +53,12 @@ struct node {
 	uint64_t site, ticks;
 };
 
+// A place of the table of nodes; child 0: free.
+struct entry {
+	uint64_t site;
+	int32_t parent, fn, child, unused[3];
+};
+
 // Where a node's child was found for the same two steps last: two for each step, as what calls and as what is jumped to. key has the node, and tells trees apart.
 struct found {
 	uint64_t key;
@@ -60,7 +66,7 @@ struct found {
 	int32_t child;
 };
 
-enum { ROOT = 0, ANYWHERE = 1, MOST_DEPTH = 2000, MOST_SEARCH = 1 << 12, MOST_FRAMES = 64 };
+enum { ROOT = 0, ANYWHERE = 1, MOST_SEARCH = 1 << 12, MOST_FRAMES = 64 };
 
 struct follow {
 	uint64_t at, words, limit; // the next word, how many there are, and where it is time to come back
@@ -78,4 +84,4 @@ struct follow {
 
 int follow_supported(void);
 void follow_run(struct follow *f, int vector, const uint64_t *words, const struct plan *plans, const struct step *steps, const struct access *accesses, uint64_t *runs,
-	struct node *nodes, struct frame *frames, const int32_t *table, struct found *found);
+	struct node *nodes, struct frame *frames, const struct entry *table, struct found *found);

@@ -35,29 +35,27 @@ static TARGET COLD void NAME(by_words)(struct follow *f, const struct access *a,
 }
 
 // child is the number of a child of a node, 0 if there is none yet.
-static TARGET COLD int32_t NAME(child)(const struct follow *f, const struct node *nodes, const int32_t *table, int32_t parent, int32_t fn, uint64_t site)
+static TARGET COLD int32_t NAME(child)(const struct follow *f, const struct entry *table, int32_t parent, int32_t fn, uint64_t site)
 {
-	if (nodes[parent].depth >= MOST_DEPTH)
-		return 0;
 	uint64_t h = ((uint64_t)(uint32_t)parent << 32 ^ (uint64_t)(uint32_t)fn ^ site * 0x9E3779B97F4A7C15u) * 0xff51afd7ed558ccdu;
 	for (uint64_t i = h >> f->shift;; i = (i + 1) & f->mask) {
-		int32_t n = table[i] - 1;
-		if (n < 0)
+		const struct entry *e = table + i;
+		if (e->child == 0)
 			return 0;
-		if (nodes[n].parent == parent && nodes[n].fn == fn && nodes[n].site == site)
-			return n;
+		if (e->parent == parent && e->fn == fn && e->site == site)
+			return e->child;
 	}
 }
 
 // called is the node of a function that was called, 0 if that is left to Go.
-static TARGET COLD int32_t NAME(called)(const struct follow *f, const struct step *from, const struct step *to, const struct node *nodes, const int32_t *table, struct found *was, uint64_t key)
+static TARGET COLD int32_t NAME(called)(const struct follow *f, const struct step *from, const struct step *to, const struct entry *table, struct found *was, uint64_t key)
 {
 	int32_t c;
 	if ((from->target && from->target != to->addr) || from->ret == to->addr || to->named < 0)
 		return 0;
-	c = NAME(child)(f, nodes, table, (int32_t)key, to->named, from->site);
+	c = NAME(child)(f, table, (int32_t)key, to->named, from->site);
 	if (!c && f->many)
-		c = NAME(child)(f, nodes, table, (int32_t)key, to->named, ANYWHERE);
+		c = NAME(child)(f, table, (int32_t)key, to->named, ANYWHERE);
 	if (!c)
 		return 0;
 	*was = (struct found){.key = key, .callee = to->self, .child = c};
@@ -89,7 +87,7 @@ static TARGET COLD struct frame *NAME(returned)(struct frame *bottom, struct fra
 }
 
 // jumped is the top frame behind a jump from one function to another, NULL if that is left to Go. calls is 1 if it counts as a call.
-static TARGET COLD struct frame *NAME(jumped)(const struct follow *f, const struct step *s, const struct node *nodes, struct frame *bottom, struct frame *top, const int32_t *table,
+static TARGET COLD struct frame *NAME(jumped)(const struct follow *f, const struct step *s, struct frame *bottom, struct frame *top, const struct entry *table,
 	struct found *was, uint64_t *calls)
 {
 	*calls = 0;
@@ -113,7 +111,7 @@ static TARGET COLD struct frame *NAME(jumped)(const struct follow *f, const stru
 			return i;
 	uint64_t key = f->tree | (uint32_t)top->node;
 	if (was->key != key) {
-		int32_t c = NAME(child)(f, nodes, table, top->node, s->fn, 0);
+		int32_t c = NAME(child)(f, table, top->node, s->fn, 0);
 		if (c == 0)
 			return NULL;
 		*was = (struct found){.key = key, .child = c};
@@ -125,7 +123,7 @@ static TARGET COLD struct frame *NAME(jumped)(const struct follow *f, const stru
 }
 
 static TARGET void NAME(run)(struct follow *f, const uint64_t *words, const struct plan *plans, const struct step *steps, const struct access *accesses, uint64_t *runs,
-	struct node *nodes, struct frame *frames, const int32_t *table, struct found *found)
+	struct node *nodes, struct frame *frames, const struct entry *table, struct found *found)
 {
 	const struct step before = {.op = f->op, .site = f->site, .ret = f->ret, .target = f->target};
 	const struct step *left = f->op ? &before : NULL; // what comes next was called by it, or returned to
@@ -175,7 +173,7 @@ static TARGET void NAME(run)(struct follow *f, const uint64_t *words, const stru
 					goto left;
 				struct found *was = found + left->self;
 				uint64_t key = f->tree | (uint32_t)top->node;
-				if (RARELY(was->key != key || was->callee != s->self) && !NAME(called)(f, left, s, nodes, table, was, key))
+				if (RARELY(was->key != key || was->callee != s->self) && !NAME(called)(f, left, s, table, was, key))
 					goto left;
 				GIVE(node->own, due);
 				SET(due, 1);
@@ -190,7 +188,7 @@ static TARGET void NAME(run)(struct follow *f, const uint64_t *words, const stru
 				SET(due, 0);
 				node = nodes + top->node;
 			} else {
-				struct frame *to = NAME(jumped)(f, s, nodes, frames, top, table, found + s->self + 1, &calls);
+				struct frame *to = NAME(jumped)(f, s, frames, top, table, found + s->self + 1, &calls);
 				if (!to)
 					goto left;
 				top = to;

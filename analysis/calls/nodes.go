@@ -4,14 +4,14 @@ import (
 	"math"
 
 	"alleria/abp"
+	"alleria/internal/sys"
 )
 
-// nodes is a tree while it grows: nodes by number, in pieces of one slice without pointers,
-// and a hash table from a parent, a function and a call site to the child.
+// nodes is a tree while it grows: nodes by number, in one slice without pointers, and a hash table from a parent, a function and a call site to the child.
 type nodes struct {
 	all   []node
 	parts []part  // by number, the sums with fractions; nil: those of all are right
-	table []int32 // open addressing; number + 1, 0: free
+	table []entry // open addressing
 	shift uint
 	times uint32 // how often numbers have begun anew, or parents changed
 	apart int    // so many contexts are told apart by call sites, see anywhere
@@ -37,11 +37,20 @@ type node struct {
 	ticks      uint64 // of the time stamp counter, where blocks are stamped
 }
 
+// entry is a place of the table. It has what is looked for in itself: nodes are looked up all over a compiler's tree, and the child's own lines come with the first thing that it counts.
+// It has the layout of C's.
+type entry struct {
+	site       uint64
+	parent, fn int32
+	child      int32 // 0: free
+	_          [3]int32
+}
+
 // root is the number of the node above all others. It has no function.
 const root = 0
 
 func newNodes(apart int) *nodes {
-	return &nodes{all: []node{{parent: -1, fn: -1}}, table: make([]int32, 1<<10), shift: 64 - 10, apart: apart}
+	return &nodes{all: []node{{parent: -1, fn: -1}}, table: make([]entry, 1<<10), shift: 64 - 10, apart: apart}
 }
 
 // many tells whether call sites are not told apart any more.
@@ -60,14 +69,18 @@ func (t *nodes) child(parent, fn int32, site uint64) int32 {
 		}
 	}
 	i := t.find(parent, fn, site)
-	n := t.table[i] - 1
-	if n < 0 && site > anywhere && t.many() {
+	n := t.table[i].child
+	if n == 0 && site > anywhere && t.many() {
 		return t.child(parent, fn, anywhere)
 	}
-	if n < 0 {
+	if n == 0 {
 		n = int32(len(t.all))
+		if len(t.all) == cap(t.all) { // twice as many, where append has a quarter more: each copy is all there is
+			t.all = append(sys.Large[node](2*len(t.all))[:0], t.all...)
+			p = &t.all[parent]
+		}
 		t.all = append(t.all, node{parent: parent, fn: fn, site: site, depth: p.depth + 1})
-		t.table[i] = n + 1
+		t.table[i] = entry{site: site, parent: parent, fn: fn, child: n}
 		if len(t.all)*2 > len(t.table) {
 			t.grow()
 		}
@@ -81,11 +94,7 @@ func (t *nodes) find(parent, fn int32, site uint64) uint64 {
 	h := (uint64(uint32(parent))<<32 ^ uint64(uint32(fn)) ^ site*0x9E3779B97F4A7C15) * 0xff51afd7ed558ccd
 	mask := uint64(len(t.table) - 1)
 	for i := h >> t.shift; ; i = (i + 1) & mask {
-		n := t.table[i] - 1
-		if n < 0 {
-			return i
-		}
-		if c := &t.all[n]; c.parent == parent && c.fn == fn && c.site == site {
+		if e := &t.table[i]; e.child == 0 || e.parent == parent && e.fn == fn && e.site == site {
 			return i
 		}
 	}
@@ -93,11 +102,11 @@ func (t *nodes) find(parent, fn int32, site uint64) uint64 {
 
 // grow doubles the table.
 func (t *nodes) grow() {
-	t.table = make([]int32, 2*len(t.table))
+	t.table = sys.Large[entry](2 * len(t.table))
 	t.shift--
 	for n := 1; n < len(t.all); n++ {
 		c := &t.all[n]
-		t.table[t.find(c.parent, c.fn, c.site)] = int32(n + 1)
+		t.table[t.find(c.parent, c.fn, c.site)] = entry{site: c.site, parent: c.parent, fn: c.fn, child: int32(n)}
 	}
 }
 
@@ -190,7 +199,11 @@ func (t *nodes) round() {
 // adopt puts a child of the root below one of function fn that has called it from a site, and returns that one.
 func (t *nodes) adopt(child, fn int32, site uint64) int32 {
 	t.times++
-	t.all[child].parent = nobody // it may be of the same function: not to be found
+	c := &t.all[child]
+	if e := &t.table[t.find(c.parent, c.fn, c.site)]; e.child == child {
+		e.parent = nobody // it may be of the same function: not to be found
+	}
+	c.parent = nobody
 	t.all[root].last = 0
 	n := t.child(root, fn, 0)
 	t.all[child].parent, t.all[child].site = n, site

@@ -105,7 +105,7 @@ func analysisRules() map[string][]string {
 		"analysis/sharedmem":  {"abp", "analysis"},
 		"analysis/stream":     {"abp", "analysis"},
 		"analysis/cache":      {"abp", "analysis"},
-		"analysis/calls":      {"abp", "analysis"},
+		"analysis/calls":      {"abp", "analysis", "internal/sys"},
 		"analysis/live":       {"abp", "analysis"},
 		"analysis/paths":      {"abp", "analysis"},
 		"analysis/strides":    {"abp", "analysis"},

@@ -70,6 +70,16 @@ func LargeBuffer(n int) []byte {
 	return b
 }
 
+// Large is room for n values of a type without pointers, zero, which gets large pages where it has the size of some: memory that is looked up all over otherwise
+// waits for the addresses of its pages as often as for its lines.
+func Large[T any](n int) []T {
+	size := n * int(unsafe.Sizeof(*new(T)))
+	if size < HugePage {
+		return make([]T, n)
+	}
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(LargeBuffer(size)))), n)
+}
+
 // Words32 is Buffer of n words of 32 bits, which are about to be written all over.
 func Words32(n int) []uint32 {
 	w := make([]uint32, n)
