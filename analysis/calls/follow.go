@@ -14,20 +14,12 @@ type loop struct {
 	plans    []followPlan // by block
 	steps    []followStep
 	accesses []followAccess
-	found    []found       // two by step, behind two of nobody's
 	own      stream.Walked // of who goes over the words by itself
 	vector   bool
 }
 
 // newLoop knows nothing yet.
-func newLoop(pl *planner) *loop { return &loop{pl: pl, found: make([]found, 2), vector: haveVector()} }
-
-// found is where a node's child was found last. It has the layout of C's.
-type found struct {
-	key    uint64
-	callee uint32
-	child  int32
-}
+func newLoop(pl *planner) *loop { return &loop{pl: pl, vector: haveVector()} }
 
 // followPlan is what there is to be known of a block. It has the layout of C's.
 type followPlan struct {
@@ -180,7 +172,6 @@ func (l *loop) learn(id uint32) {
 		}
 	}
 	l.plans, l.steps, l.accesses = f.plans, f.steps, f.accesses
-	l.found = append(l.found, make([]found, max(0, 2+2*len(l.steps)-len(l.found)))...)
 }
 
 // Walks tells whether Walk may be called.

@@ -40,7 +40,7 @@ int follow_supported(void)
 }
 
 void follow_run(struct follow *f, int vector, const uint64_t *words, const struct plan *plans, const struct step *steps, const struct access *accesses, uint64_t *runs,
-	struct node *nodes, struct frame *frames, const struct entry *table, struct found *found)
+	struct node *nodes, struct frame *frames, const struct entry *table)
 {
-	(vector ? run_vector : run_plain)(f, words, plans, steps, accesses, runs, nodes, frames, table, found);
+	(vector ? run_vector : run_plain)(f, words, plans, steps, accesses, runs, nodes, frames, table);
 }

@@ -24,7 +24,7 @@ struct step {
 	int16_t slot;  // word of the stack access of a call or return, -1: not recorded
 	uint8_t op;
 	uint8_t entry; // it begins with its function's first instruction
-	uint32_t self; // twice its number, from 1 on: its places in found
+	uint32_t self; // twice its number, from 1 on: what it is in met as what calls or is called, and one more as what is jumped to
 	uint64_t addr, site, ret, target, offset;
 	uint32_t words_at, words; // accesses of which words say what they count for
 	uint32_t counts[LANES];
@@ -40,7 +40,7 @@ struct access {
 };
 
 // The layouts of frame and node in Go.
-enum { TAIL = 1, BASE = 1 << 8 };
+enum { TAIL = 1, BASE = 1 << 8, MET = 3 };
 struct frame {
 	int32_t node, fn, match;
 	uint32_t kind; // tail and base: written in one piece, as it is read
@@ -49,7 +49,11 @@ struct frame {
 
 struct node {
 	uint64_t own[LANES];
-	int32_t parent, fn, depth, last;
+	int32_t parent, fn, depth;
+	struct met {
+		uint32_t from, to;
+		int32_t child;
+	} met[MET];
 	uint64_t site, ticks;
 };
 
@@ -59,13 +63,6 @@ struct entry {
 	int32_t parent, fn, child, unused[3];
 };
 
-// Where a node's child was found for the same two steps last: two for each step, as what calls and as what is jumped to. key has the node, and tells trees apart.
-struct found {
-	uint64_t key;
-	uint32_t callee;
-	int32_t child;
-};
-
 enum { ROOT = 0, ANYWHERE = 1, MOST_SEARCH = 1 << 12, MOST_FRAMES = 64 };
 
 struct follow {
@@ -73,7 +70,6 @@ struct follow {
 	uint64_t blocks, steps;    // how many there are
 	uint64_t frames, room;
 	uint64_t mask, shift; // of the table of nodes
-	uint64_t tree;        // keys of found
 	int32_t match, cur;
 	uint32_t step; // the one of the execution at at that is left to Go: 0: all of it
 	uint32_t op;   // what the last execution has ended with, and all of it
@@ -84,4 +80,4 @@ struct follow {
 
 int follow_supported(void);
 void follow_run(struct follow *f, int vector, const uint64_t *words, const struct plan *plans, const struct step *steps, const struct access *accesses, uint64_t *runs,
-	struct node *nodes, struct frame *frames, const struct entry *table, struct found *found);
+	struct node *nodes, struct frame *frames, const struct entry *table);

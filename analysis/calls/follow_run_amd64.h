@@ -47,18 +47,34 @@ static TARGET COLD int32_t NAME(child)(const struct follow *f, const struct entr
 	}
 }
 
+// known is the child of a node that two steps have led to, 0 if that is not known there. It is chosen without a branch: nobody can tell which of them it will be.
+static inline TARGET int32_t NAME(known)(const struct node *node, uint32_t from, uint32_t to)
+{
+	int32_t child = 0;
+	for (int i = 0; i < MET; i++)
+		child |= node->met[i].from == from && node->met[i].to == to ? node->met[i].child : 0;
+	return child;
+}
+
+// meet remembers a child in front of those that were met before.
+static inline TARGET void NAME(meet)(struct node *node, uint32_t from, uint32_t to, int32_t child)
+{
+	for (int i = MET - 1; i > 0; i--)
+		node->met[i] = node->met[i - 1];
+	node->met[0] = (struct met){from, to, child};
+}
+
 // called is the node of a function that was called, 0 if that is left to Go.
-static TARGET COLD int32_t NAME(called)(const struct follow *f, const struct step *from, const struct step *to, const struct entry *table, struct found *was, uint64_t key)
+static TARGET COLD int32_t NAME(called)(const struct follow *f, const struct step *from, const struct step *to, struct node *nodes, const struct entry *table, int32_t parent)
 {
 	int32_t c;
 	if ((from->target && from->target != to->addr) || from->ret == to->addr || to->named < 0)
 		return 0;
-	c = NAME(child)(f, table, (int32_t)key, to->named, from->site);
+	c = NAME(child)(f, table, parent, to->named, from->site);
 	if (!c && f->many)
-		c = NAME(child)(f, table, (int32_t)key, to->named, ANYWHERE);
-	if (!c)
-		return 0;
-	*was = (struct found){.key = key, .callee = to->self, .child = c};
+		c = NAME(child)(f, table, parent, to->named, ANYWHERE);
+	if (c && from->self) // who that was is not always told by a number
+		NAME(meet)(nodes + parent, from->self, to->self, c);
 	return c;
 }
 
@@ -87,43 +103,42 @@ static TARGET COLD struct frame *NAME(returned)(struct frame *bottom, struct fra
 }
 
 // jumped is the top frame behind a jump from one function to another, NULL if that is left to Go. calls is 1 if it counts as a call.
-static TARGET COLD struct frame *NAME(jumped)(const struct follow *f, const struct step *s, struct frame *bottom, struct frame *top, const struct entry *table,
-	struct found *was, uint64_t *calls)
+static TARGET COLD struct frame *NAME(jumped)(const struct follow *f, const struct step *s, struct node *nodes, struct frame *bottom, struct frame *top,
+	const struct entry *table, uint64_t *calls)
 {
 	*calls = 0;
 	if (top < bottom || top->match == s->fn)
 		return top < bottom ? NULL : top;
-	struct frame *i = top;
-	if (!s->entry) {
-		struct frame *least = top - bottom >= MOST_FRAMES ? top - MOST_FRAMES : bottom;
-		for (; i >= least; i--) {
-			if (i->match == s->fn)
+	struct frame *i = top, *least;
+	if (s->entry) {
+		*calls = 1;
+		least = top - bottom >= MOST_SEARCH ? top - MOST_SEARCH + 1 : bottom;
+		for (; i > least && i->kind & TAIL; i--)
+			if (i->match == s->fn && i[-1].match == top->match)
 				return i;
-			if (i->kind & BASE)
-				return NULL;
-		}
-		return NULL;
+	} else {
+		// All that Go would look at: functions whose parts lie apart and go on in each other are not there every other time.
+		uint32_t kinds = 0;
+		least = top - bottom >= MOST_SEARCH ? top - MOST_SEARCH + 1 : bottom;
+		for (; i >= least; kinds |= i->kind, i--)
+			if (i->match == s->fn)
+				return kinds & BASE ? NULL : i;
 	}
-	*calls = 1;
-	struct frame *least = top - bottom >= MOST_SEARCH ? top - MOST_SEARCH + 1 : bottom;
-	for (; i > least && i->kind & TAIL; i--)
-		if (i->match == s->fn && i[-1].match == top->match)
-			return i;
-	uint64_t key = f->tree | (uint32_t)top->node;
-	if (was->key != key) {
-		int32_t c = NAME(child)(f, table, top->node, s->fn, 0);
+	int32_t c = NAME(known)(nodes + top->node, s->self + 1, 0);
+	if (c == 0) {
+		c = NAME(child)(f, table, top->node, s->fn, 0);
 		if (c == 0)
 			return NULL;
-		*was = (struct found){.key = key, .child = c};
+		NAME(meet)(nodes + top->node, s->self + 1, 0, c);
 	}
 	if (top + 1 == bottom + f->room)
 		return NULL;
-	NAME(place)(top + 1, was->child, s->fn, s->fn, TAIL, top->slot, 0);
+	NAME(place)(top + 1, c, s->fn, s->fn, TAIL, top->slot, 0);
 	return top + 1;
 }
 
 static TARGET void NAME(run)(struct follow *f, const uint64_t *words, const struct plan *plans, const struct step *steps, const struct access *accesses, uint64_t *runs,
-	struct node *nodes, struct frame *frames, const struct entry *table, struct found *found)
+	struct node *nodes, struct frame *frames, const struct entry *table)
 {
 	const struct step before = {.op = f->op, .site = f->site, .ret = f->ret, .target = f->target};
 	const struct step *left = f->op ? &before : NULL; // what comes next was called by it, or returned to
@@ -135,7 +150,6 @@ static TARGET void NAME(run)(struct follow *f, const uint64_t *words, const stru
 	SUMS due;
 	SET(due, 0);
 	f->step = 0;
-	found[0].key = ~0ul; // who that was is not told by its number
 	while (w < limit) {
 		uint64_t id = *w;
 		if (RARELY(id >= f->blocks))
@@ -171,14 +185,13 @@ static TARGET void NAME(run)(struct follow *f, const uint64_t *words, const stru
 				// No frame has been left without a return.
 				if (RARELY(top < frames || top == most || top->slot - 1 < slot))
 					goto left;
-				struct found *was = found + left->self;
-				uint64_t key = f->tree | (uint32_t)top->node;
-				if (RARELY(was->key != key || was->callee != s->self) && !NAME(called)(f, left, s, table, was, key))
+				int32_t c = NAME(known)(nodes + top->node, left->self, s->self);
+				if (RARELY(!c) && !(c = NAME(called)(f, left, s, nodes, table, top->node)))
 					goto left;
 				GIVE(node->own, due);
 				SET(due, 1);
-				node = nodes + was->child;
-				NAME(place)(++top, was->child, s->named, s->fn, 0, slot, left->ret);
+				node = nodes + c;
+				NAME(place)(++top, c, s->named, s->fn, 0, slot, left->ret);
 			} else if (left) {
 				struct frame *to = top - 1;
 				if (RARELY(to < frames || top->slot != slot || top->kind & TAIL || slot == 0 || to->match != s->fn) && !(to = NAME(returned)(frames, top, slot, s->fn)))
@@ -188,7 +201,7 @@ static TARGET void NAME(run)(struct follow *f, const uint64_t *words, const stru
 				SET(due, 0);
 				node = nodes + top->node;
 			} else {
-				struct frame *to = NAME(jumped)(f, s, frames, top, table, found + s->self + 1, &calls);
+				struct frame *to = NAME(jumped)(f, s, nodes, frames, top, table, &calls);
 				if (!to)
 					goto left;
 				top = to;

@@ -32,9 +32,17 @@ type node struct {
 	calls      uint64
 	parent, fn int32
 	depth      int32
-	last       int32 // the child that was looked up last, 0 none
+	met        [3]met // the children that loops have looked up last
 	site       uint64
 	ticks      uint64 // of the time stamp counter, where blocks are stamped
+}
+
+// met is a child that the loop in C has looked up, by the steps that lead there: what a call of one of a few places leads to lies where the caller's other numbers do.
+// A node is two lines, of which the first has what is counted, and these take nothing else. from 0: none. A place for each step, whatever the caller, was the way
+// before: a compiler's calls come from many, and it was another line to wait for.
+type met struct {
+	from, to uint32
+	child    int32
 }
 
 // entry is a place of the table. It has what is looked for in itself: nodes are looked up all over a compiler's tree, and the child's own lines come with the first thing that it counts.
@@ -63,11 +71,6 @@ func (t *nodes) child(parent, fn int32, site uint64) int32 {
 		parent = t.all[parent].parent
 	}
 	p := &t.all[parent]
-	if l := p.last; l != 0 {
-		if c := &t.all[l]; c.fn == fn && c.site == site {
-			return l
-		}
-	}
 	i := t.find(parent, fn, site)
 	n := t.table[i].child
 	if n == 0 && site > anywhere && t.many() {
@@ -76,7 +79,7 @@ func (t *nodes) child(parent, fn int32, site uint64) int32 {
 	if n == 0 {
 		n = int32(len(t.all))
 		if len(t.all) == cap(t.all) { // twice as many, where append has a quarter more: each copy is all there is
-			t.all = append(sys.Large[node](2*len(t.all))[:0], t.all...)
+			t.all = append(sys.Large[node](2 * len(t.all))[:0], t.all...)
 			p = &t.all[parent]
 		}
 		t.all = append(t.all, node{parent: parent, fn: fn, site: site, depth: p.depth + 1})
@@ -85,7 +88,6 @@ func (t *nodes) child(parent, fn int32, site uint64) int32 {
 			t.grow()
 		}
 	}
-	t.all[parent].last = n
 	return n
 }
 
@@ -204,7 +206,7 @@ func (t *nodes) adopt(child, fn int32, site uint64) int32 {
 		e.parent = nobody // it may be of the same function: not to be found
 	}
 	c.parent = nobody
-	t.all[root].last = 0
+	t.all[root].met = [3]met{}
 	n := t.child(root, fn, 0)
 	t.all[child].parent, t.all[child].site = n, site
 	return n
