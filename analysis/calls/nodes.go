@@ -198,7 +198,7 @@ func (t *nodes) round() {
 	t.parts = nil
 }
 
-// adopt puts a child of the root below one of function fn that has called it from a site, and returns that one.
+// adopt puts a child of the root below one of function fn that has called it from a site, and returns that one. Nobody has met it: frames are of the root's children at least.
 func (t *nodes) adopt(child, fn int32, site uint64) int32 {
 	t.times++
 	c := &t.all[child]
@@ -206,7 +206,6 @@ func (t *nodes) adopt(child, fn int32, site uint64) int32 {
 		e.parent = nobody // it may be of the same function: not to be found
 	}
 	c.parent = nobody
-	t.all[root].met = [3]met{}
 	n := t.child(root, fn, 0)
 	t.all[child].parent, t.all[child].site = n, site
 	return n
