@@ -115,13 +115,23 @@ func (t *Thread) mergedTrap(regs *sys.Regs, h *tracee.Signal) bool {
 	if err != nil {
 		return false
 	}
-	if b, ok := t.borrow(); ok {
-		if did, err := t.tracee.GiveBackItself(h, &b); did || err != nil {
-			return err == nil
-		}
+	if !t.givesBack(h) {
+		t.tracee.GiveBackTrap(h)
 	}
-	t.tracee.GiveBackTrap(h)
 	return true
+}
+
+// givesBack has a stopped thread give a SIGTRAP back to the kernel that it blocks. false: it cannot.
+func (t *Thread) givesBack(h *tracee.Signal) bool {
+	if t.slot == nil {
+		return false
+	}
+	b, ok := t.borrow()
+	if !ok {
+		return false
+	}
+	did, err := t.tracee.GiveBackItself(h, &b)
+	return did && err == nil
 }
 
 // onlyByHit tells whether a native thread can stand behind an int3 of ours by a hit alone: amid the instruction whose first byte that is, or in code of ours.

@@ -165,7 +165,7 @@ func (t *Thread) step() error {
 		sets, err := sys.ReadSignalSets(t.tid)
 		ignored = err == nil && sets.Ignored>>(tracee.SIGTRAP-1)&1 != 0
 	}
-	err := t.tracee.Step()
+	err := t.tracee.Step(t.givesBack)
 	if ignored && err == nil {
 		err = t.ignoreTrap()
 	}

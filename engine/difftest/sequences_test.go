@@ -17,7 +17,7 @@ const sequencesPerProgram = 25
 // The random programs that TestSequences makes: how many, and of which seeds.
 var (
 	every     = flag.Bool("every", false, "have programs linked both low and high that are linked in one way by turns")
-	programs  = flag.Int("programs", 6, "random programs to test")
+	programs  = flag.Int("programs", 5, "random programs to test")
 	firstSeed = flag.Uint64("seed", 0, "the first of these programs' seeds")
 )
 

@@ -139,7 +139,7 @@ func (t *Thread) FaultFirst(h *Signal) bool {
 func (t *Thread) GiveBackTrap(h *Signal) {
 	t.SentAgain(h)
 	t.keep(*h)
-	t.SendTrapsBack(len(t.held) - 1)
+	t.SendTrapsBack(len(t.held)-1, nil)
 }
 
 // HandOver has the kernel deliver the signals that are held for a thread which runs its own code, of which there are some, but for the last, which it takes. Each handler is entered

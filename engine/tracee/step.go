@@ -12,7 +12,8 @@ import (
 // While a thread blocks SIGTRAP, the kernel would take the step's trap as a
 // reason to forget the application's handler: the signal is unblocked meanwhile.
 // It also does if SIGTRAP is ignored, which the caller looks after.
-func (t *Thread) Step() error {
+// One that was pending comes then, and is given back: by the thread itself if itself does that, which may be nil.
+func (t *Thread) Step(itself func(h *Signal) bool) error {
 	const bit = 1 << (SIGTRAP - 1)
 	k := t.stops.kernel
 	mask, err := k.SignalMask(t.TID)
@@ -31,7 +32,7 @@ func (t *Thread) Step() error {
 	err = t.stepped()
 	if mask&bit != 0 && err == nil {
 		err = k.SetSignalMask(t.TID, mask)
-		t.SendTrapsBack(before)
+		t.SendTrapsBack(before, itself)
 	}
 	return err
 }

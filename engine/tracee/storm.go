@@ -262,8 +262,8 @@ func (s *Stops) SendPostponed() {
 }
 
 // SendTrapsBack gives a SIGTRAP back to the kernel that a thread blocks and that a step has let through: one of those
-// held behind the first n.
-func (t *Thread) SendTrapsBack(n int) {
+// held behind the first n. Who sends it is whom the program finds where it asks for the signal (sigwaitinfo): the tracer, where the thread does not do it itself.
+func (t *Thread) SendTrapsBack(n int, itself func(h *Signal) bool) {
 	for i := n; i < len(t.held); i++ {
 		h := t.held[i]
 		if h.Number != SIGTRAP || h.Fault() {
@@ -271,6 +271,9 @@ func (t *Thread) SendTrapsBack(n int) {
 		}
 		t.held = append(t.held[:i:i], t.held[i+1:]...)
 		i--
+		if itself != nil && itself(&h) {
+			continue
+		}
 		if s := t.stops; s.find(t, h.Number) == nil { // else merged with that, as the kernel does
 			s.postponed = append(s.postponed, postponed{t: t, held: h, sent: true})
 			_ = s.kernel.SendSignal(t.PID, t.TID, h.Number)

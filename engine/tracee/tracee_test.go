@@ -116,7 +116,7 @@ func TestStep(t *testing.T) {
 		{request: "step", reports: []sys.Stop{stop(tid, 0, sigChld)}},
 		{request: "step", reports: []sys.Stop{stop(tid, 0, SIGTRAP)}, then: func() { m.info[tid] = siginfo(SIGTRAP, CodeTrace, 0) }},
 	}
-	if err := th.Step(); err != nil || !slices.Equal(numbers(th.held), []int{sigChld}) {
+	if err := th.Step(nil); err != nil || !slices.Equal(numbers(th.held), []int{sigChld}) {
 		t.Errorf("%v, held %v", err, numbers(th.held))
 	}
 	m.expect("mask 0x200", "step 0", "step 0", "mask 0x210")
@@ -131,7 +131,7 @@ func TestStepLetsTrapThrough(t *testing.T) {
 		{request: "step", reports: []sys.Stop{stop(tid, 0, SIGTRAP)}},
 		{request: "step", reports: []sys.Stop{stop(tid, 0, SIGTRAP)}, then: func() { m.info[tid] = siginfo(SIGTRAP, CodeTrace, 0) }},
 	}
-	if err := th.Step(); err != nil || len(th.held) > 0 {
+	if err := th.Step(nil); err != nil || len(th.held) > 0 {
 		t.Errorf("%v, held %v", err, numbers(th.held))
 	}
 	m.expect("mask 0x0", "step 0", "step 0", "mask 0x10", "send 5")
@@ -498,7 +498,7 @@ func TestEndComesInstead(t *testing.T) {
 		is      func(*machine, *Thread) error
 	}{
 		{"a call", "call", first},
-		{"a step", "step", func(_ *machine, th *Thread) error { return th.Step() }},
+		{"a step", "step", func(_ *machine, th *Thread) error { return th.Step(nil) }},
 		{"a run", "cont", func(_ *machine, th *Thread) error { _, err := th.RunTo((*Signal).Breakpoint); return err }},
 		{"a signal", "cont", func(_ *machine, th *Thread) error { return th.SetInfo(&Signal{Number: sigUsr1}) }},
 	} {

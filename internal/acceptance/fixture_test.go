@@ -170,7 +170,7 @@ func TestFixtures(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, flags := range fx.builds {
+		for n, flags := range fx.builds {
 			name := fx.name(flags)
 			t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 				t.Parallel()
@@ -179,7 +179,7 @@ func TestFixtures(t *testing.T) {
 				}
 				bin := build(t, fx.file, flags)
 				if t.Run("native", func(t *testing.T) { fx.check(t, runIn(t, []string{bin}, nil)) }) {
-					fx.test(t, flags, append(fixtureTurn(name), fx.armedInTurn(t)...))
+					fx.test(t, flags, append(fixtureTurn(name), fx.armedInTurn(t, n)...))
 				}
 			})
 		}
@@ -233,13 +233,16 @@ func (fx *fixture) armedModes(t *testing.T) []mode {
 	}
 }
 
-// armedInTurn are all of them with -every, and else two, the same ones each time.
-func (fx *fixture) armedInTurn(t *testing.T) []mode {
+// armedInTurn are all of them with -every, and else two, the same ones each time, the other ones for the next build.
+func (fx *fixture) armedInTurn(t *testing.T, build int) []mode {
 	all := fx.armedModes(t)
-	if *every || len(all) == 0 {
+	switch {
+	case *every || len(all) == 0:
 		return all
+	case build > 1:
+		return nil
 	}
-	first := (len(filepath.Base(fx.file)) + 1) % 2
+	first := (len(filepath.Base(fx.file)) + 1 + build) % 2
 	return []mode{all[first], all[first+2]}
 }
 
