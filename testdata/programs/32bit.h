@@ -3,7 +3,7 @@
 
 /* low is memory in the first 2 GiB: the code, a stack, and the way back. */
 struct low {
-	unsigned char code[4096], stack[4096];
+	unsigned char code[4096], stack[16384]; /* frames of two signals have 3.3 KiB each where there are vectors of 512 bits, and a timer's may come late */
 	uint64_t saved; /* 64-bit code's stack pointer */
 };
 
