@@ -36,7 +36,7 @@ $(BIN)-whole: $(SOURCES) go.mod go.sum | check-go build-deps
 demo: build ## record a real program and draw its heat map
 	@.ci/demo $(BIN) $(DEMO)
 
-# Vetted are they by "make lint", all checks of it.
+# Without vet, which "make lint" runs in full.
 test: check-go build-deps test-deps ## run all tests
 	$(GO) test -vet=off -timeout 30m $(TEST)
 

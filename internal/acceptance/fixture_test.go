@@ -174,10 +174,7 @@ func TestFixtures(t *testing.T) {
 			name := fx.name(flags)
 			t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 				t.Parallel()
-				if fx.needs != "" && !machineHas(t, fx.needs) {
-					t.Skipf("this machine has no %s", fx.needs)
-				}
-				bin := build(t, fx.file, flags)
+				bin := fx.build(t, flags)
 				if t.Run("native", func(t *testing.T) { fx.check(t, runIn(t, []string{bin}, nil)) }) {
 					fx.test(t, flags, append(fixtureTurn(name), fx.armedInTurn(t, n)...))
 				}
@@ -194,12 +191,17 @@ func (fx *fixture) name(flags string) string {
 	return filepath.Base(fx.file)
 }
 
-// test builds a fixture and runs it in modes.
-func (fx *fixture) test(t *testing.T, flags string, in []mode) {
+// build builds the fixture, where the machine can run it.
+func (fx *fixture) build(t *testing.T, flags string) string {
 	if fx.needs != "" && !machineHas(t, fx.needs) {
 		t.Skipf("this machine has no %s", fx.needs)
 	}
-	bin := build(t, fx.file, flags)
+	return build(t, fx.file, flags)
+}
+
+// test builds a fixture and runs it in modes.
+func (fx *fixture) test(t *testing.T, flags string, in []mode) {
+	bin := fx.build(t, flags)
 	for _, m := range in {
 		t.Run(m.name, func(t *testing.T) {
 			if why := fx.skip[m.name]; why != "" {
@@ -284,7 +286,6 @@ func (fx *fixture) withoutTold(stderr []byte) (rest []byte) {
 	return rest
 }
 
-// cpuHas tells whether the processor has a feature.
 // machineHas is cpuHas; of a flag that begins with "does-" the rest is asked of testdata/programs/manual/does.c.
 func machineHas(t *testing.T, flag string) bool {
 	if what, ok := strings.CutPrefix(flag, "does-"); ok {
@@ -293,6 +294,7 @@ func machineHas(t *testing.T, flag string) bool {
 	return cpuHas(flag)
 }
 
+// cpuHas tells whether the processor has a feature.
 func cpuHas(flag string) bool {
 	b, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {

@@ -72,8 +72,11 @@ func fixtureTurn(name string) []mode {
 	if *every {
 		return modes()
 	}
-	return turnOf(name, len(name)%2)
+	return fixtureFew(name)
 }
+
+// fixtureFew is those of the short form.
+func fixtureFew(name string) []mode { return turnOf(name, len(name)%2) }
 
 // under is the command that runs argv in a mode.
 func (m mode) under(argv []string) []string {
