@@ -57,7 +57,7 @@ func (b *Builder) Add(t *Tracker, scale float64) {
 		b.all.merge(t.bursts.all, scale)
 		return
 	}
-	if len(b.all.all) == 1 && scale == 1 && t.nodes.times == 0 { // the first one's tree is all there is
+	if len(b.all.all) == 1 && scale == 1 { // the first one's tree is all there is; parents that were found later are bursts' alone
 		b.all = t.nodes
 		return
 	}

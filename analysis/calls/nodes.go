@@ -13,8 +13,7 @@ type nodes struct {
 	parts []part  // by number, the sums with fractions; nil: those of all are right
 	table []entry // open addressing
 	shift uint
-	times uint32 // how often numbers have begun anew, or parents changed
-	apart int    // so many contexts are told apart by call sites, see anywhere
+	apart int // so many contexts are told apart by call sites, see anywhere
 }
 
 // MostSites is how many contexts a tree tells apart by the places that calls are made from, unless a Query says otherwise. Contexts that come behind these are one for all places in
@@ -200,7 +199,6 @@ func (t *nodes) round() {
 
 // adopt puts a child of the root below one of function fn that has called it from a site, and returns that one. Nobody has met it: frames are of the root's children at least.
 func (t *nodes) adopt(child, fn int32, site uint64) int32 {
-	t.times++
 	c := &t.all[child]
 	if e := &t.table[t.find(c.parent, c.fn, c.site)]; e.child == child {
 		e.parent = nobody // it may be of the same function: not to be found
@@ -216,7 +214,6 @@ const nobody = -2
 
 // clear has nothing but the root.
 func (t *nodes) clear() {
-	t.times++
 	t.all = append(t.all[:0], node{parent: -1, fn: -1})
 	clear(t.table)
 }
