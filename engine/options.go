@@ -129,6 +129,7 @@ type ReuseSwitches struct {
 	NoKeptRecords bool
 	// nothing is taken over by, or left by, processes whose blocks count against budgets, or that have run natively
 	NoKeptBursts  bool
+	NoKeptEntries bool // nor by processes that count how often functions are entered
 	NoKeptPatched bool // nothing is kept of an image of which the program could write a page
 	CopyFacts     bool // facts of recorded blocks are copied where they are the process's alone, too
 	CopyIndex     bool // what is known by address of what was taken over gets into the process's own tables at once

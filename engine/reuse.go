@@ -20,14 +20,14 @@ func (p *Process) takeOver(v codecache.Variant) {
 		return
 	}
 	p.tookOver = true
-	if v >= codecache.KeptVariants || p.cache.BlockPool.N > 0 || !p.plainly() {
+	if v >= codecache.KeptVariants || p.cache.BlockPool.N > 0 || !p.plain() {
 		return
 	}
 	if p.past == nil || p.past.Path == "" {
 		return
 	}
 	var like string
-	if v.Records() || p.translator.Budgeted {
+	if v.Records() || p.alike() {
 		if like = p.recordsLike(); like == "" {
 			return
 		}
@@ -38,6 +38,7 @@ func (p *Process) takeOver(v codecache.Variant) {
 	}
 	p.like = like
 	p.code.Know()
+	p.translator.Entries.Reserve(t.Entered)
 	p.from = reuse.TakeOver(t, &p.cache, &p.written, taker{p}, reuse.How{Huge: !p.translator.NoHuge, CopyFacts: p.tr.opts.CopyFacts, CopyIndex: p.tr.opts.CopyIndex})
 	p.takeImages()
 }
@@ -53,6 +54,9 @@ func (p *Process) TakeOver() {
 // recordsLike says what the process's blocks record, comparably with other processes; empty where that cannot be said, or some of its translations
 // record something else. Only then code that records is of use to others (--engine no-kept-records).
 func (p *Process) recordsLike() string {
+	if p.translator.Entries.Function != nil {
+		return p.entriesLike()
+	}
 	if p.tr.opts.NoKeptRecords || p.cache.Epoch[codecache.Record] > 0 {
 		return ""
 	}
@@ -68,6 +72,21 @@ func (p *Process) recordsLike() string {
 	return like
 }
 
+// entriesLike is recordsLike of a process that counts entries of functions: blocks go by where these begin and end, of which names have a sum, and with edges they count otherwise
+// (--engine no-kept-entries).
+func (p *Process) entriesLike() string {
+	switch {
+	case p.tr.opts.NoKeptEntries, p.translator.Budgeted:
+		return ""
+	case p.translator.Entries.Edges.On:
+		return "entries of functions, and from where"
+	}
+	return "entries of functions"
+}
+
+// alike tells whether also code that records nothing is of use to those alone of whom recordsLike says the same.
+func (p *Process) alike() bool { return p.translator.Budgeted || p.translator.Entries.Function != nil }
+
 // hasRecorded tells whether there is recording code.
 func (p *Process) hasRecorded() bool {
 	return p.cache.Facts.Last() > 0 || p.cache.SideExits.N > 0 || p.cache.SlotChecks[codecache.Record] != nil
@@ -75,7 +94,7 @@ func (p *Process) hasRecorded() bool {
 
 // noteRecords notes what others have to know of the process's recording code, before its handler forgets it.
 func (p *Process) noteRecords() {
-	if p.hasRecorded() || p.translator.Budgeted {
+	if p.hasRecorded() || p.alike() {
 		if p.like = p.recordsLike(); p.like != "" {
 			p.names = p.client.Names(p)
 		}
@@ -97,13 +116,16 @@ type taker struct{ p *Process }
 func (t taker) Plainly() bool {
 	p := t.p
 	if p.like == "" {
-		return p.plainly() && !p.translator.Budgeted
+		return p.plain() && !p.alike()
 	}
-	return p.plainly() && p.like == p.recordsLike()
+	return p.plain() && p.like == p.recordsLike()
 }
 
 func (t taker) TakeNames(names reuse.Names, at uint64) bool {
 	return t.p.client.TakeNames(t.p, names, at)
+}
+func (t taker) TakeEntered(list []codecache.Entered, shift uint64) {
+	t.p.translator.Entries.Take(list, shift)
 }
 func (t taker) Publish(checks []codecache.CheckAt, shift uint64) { t.p.publishTaken(checks, shift) }
 
@@ -123,11 +145,8 @@ func (p *Process) lookAround() {
 	}
 }
 
-// plainly tells whether nothing is asked of the process that changes what its translations do, besides counting instructions against a budget, which
-// recordsLike has in it.
-func (p *Process) plainly() bool { return p.plain() && p.translator.Entries.Function == nil }
-
-// plain is plainly but for what counters of entries are of, which a child's creator tells it (EntryCounts.Inherit).
+// plain tells whether nothing is asked of the process that changes what its translations do, besides counting instructions against a budget and entries of functions, which
+// recordsLike has in it. What counters of entries are of a child's creator tells it (EntryCounts.Inherit), and others what was kept.
 func (p *Process) plain() bool {
 	return !p.translator.Awaits && !p.toggle.Has() && !(p.translator.Budgeted && p.tr.opts.NoKeptBursts) && !p.translator.CountsAccesses && !p.translator.KeepFlags && p.points.Unasked() && len(p.cache.Watched) == 0
 }
@@ -139,6 +158,7 @@ func (p *Process) template() *reuse.Template {
 	if p.detaching.Gone() || !p.general() {
 		return nil
 	}
+	p.written.Entered, p.written.Head = p.translator.Entries.Keep()
 	t := reuse.NewTemplate(&p.cache, &p.written, p.code.Translated(), p.names, p.from)
 	p.lent = t != nil
 	return t
@@ -151,7 +171,7 @@ func (p *Process) keepTemplate() {
 		return
 	}
 	p.offered = true
-	if p.translator.Budgeted && p.like == "" { // they would be taken for those that do not count
+	if p.alike() && p.like == "" { // they would be taken for those that do not count
 		return
 	}
 	if p.past != nil && p.past.Path != "" {
@@ -163,7 +183,9 @@ func (p *Process) keepTemplate() {
 func (p *Process) general() bool {
 	w := &p.written
 	switch {
-	case w.Off, w.Mixed, p.translator.Awaits, p.toggle.Has(), p.translator.Budgeted && p.tr.opts.NoKeptBursts, p.translator.CountsAccesses, p.translator.KeepFlags, p.translator.Entries.Function != nil:
+	case w.Off, w.Mixed, p.translator.Awaits, p.toggle.Has(), p.translator.Budgeted && p.tr.opts.NoKeptBursts, p.translator.CountsAccesses, p.translator.KeepFlags:
+		return false
+	case p.translator.Entries.Function != nil && (p.names == nil || p.translator.Entries.Worn()):
 		return false
 	case !p.points.Untouched(), len(p.cache.Watched) > 0, p.hasRecorded() && p.names == nil, len(p.cache.Stepped) > 0:
 		return false

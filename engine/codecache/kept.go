@@ -17,6 +17,7 @@ type Kept struct {
 	Counters  Pool[uint32] // counted blocks by counter
 	PosPieces [][]byte
 	Literals  []LiteralAt
+	Entered   EnteredHead
 }
 
 // KeptRare is a rare exit as it is kept. Stale is a process's own, and so is a Need of anything but instructions (see Shortage.OfInstructions).

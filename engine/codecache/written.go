@@ -45,6 +45,8 @@ type Written struct {
 	Relocs   Pool[Reloc]
 	Checks   Pool[CheckAt]
 	Literals []LiteralAt
+	Entered  []Entered   // what counts of entries are of, in the end
+	Head     EnteredHead // of these
 	// Mixed: another image came to lie where one was, or an image's file was changed while the process may have had it
 	Mixed bool
 }

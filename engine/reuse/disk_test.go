@@ -81,12 +81,23 @@ func translated(t testing.TB) *Template {
 			pages = append(pages, b.App)
 		}
 	}
+	for n := range uint32(9) {
+		c.Counters.Append(n)
+	}
+	w.Head = codecache.EnteredHead{On: 1, Sites: 3, Hashes: 4}
+	w.Entered = entered(at)
 	tmpl := NewTemplate(c, &w, slices.Values(pages), testNames("names"), nil)
 	if tmpl == nil {
 		t.Fatal("no template")
 	}
 	tmpl.exe, tmpl.isNew = FileVersion{inode: 5, size: 4}, true
 	return tmpl
+}
+
+// entered is what counts of entries in an image are of.
+func entered(at uint64) []codecache.Entered {
+	return []codecache.Entered{{Kind: codecache.OwnJump, N: 8, From: at + 16, To: at + 16}, {Kind: codecache.DirectCall, N: 5, From: at + 84, To: at + 160}, {Kind: codecache.DirectJump, N: 2, From: at + 36, To: at + 48},
+		{Kind: codecache.Indirect, N: 2, At: 1<<16 - 1, From: at + 52, To: at + 52, Jump: 1}, {Kind: codecache.HashPlace, N: 2, At: 8192, From: at + 52, To: at + 52}, {Kind: codecache.Unhashed, N: 0, From: at + 72, To: at + 72}}
 }
 
 // record makes a block one that records, with a side exit, and oddities at times.
@@ -132,11 +143,21 @@ func namesOf(words []byte, high records.Highest) Names {
 }
 
 // nobody is a process of which nothing is asked.
-type nobody struct{ pages []uint64 }
+type nobody struct {
+	pages   []uint64
+	entered []codecache.Entered
+}
 
-func (*nobody) Plainly() bool                       { return true }
-func (*nobody) Holds(*Image) bool                   { return true }
-func (*nobody) TakeNames(Names, uint64) bool        { return true }
+func (*nobody) Plainly() bool                { return true }
+func (*nobody) Holds(*Image) bool            { return true }
+func (*nobody) TakeNames(Names, uint64) bool { return true }
+func (n *nobody) TakeEntered(list []codecache.Entered, shift uint64) {
+	for _, e := range list {
+		e.From += shift
+		e.To += shift
+		n.entered = append(n.entered, e)
+	}
+}
 func (n *nobody) MadeFrom(page uint64)              { n.pages = append(n.pages, page) }
 func (*nobody) Publish([]codecache.CheckAt, uint64) {}
 
@@ -181,6 +202,44 @@ func TestDisplacementsInOneLine(t *testing.T) {
 		if crosses := by > 60; (err != nil) != crosses {
 			t.Errorf("%d bytes into a line: %v", by, err)
 		}
+	}
+}
+
+// TestEnteredFromDisk: what counts of entries are of moves with its image, and what names something that there is not makes no template.
+func TestEnteredFromDisk(t *testing.T) {
+	const at = 0x7f00_0000_0000
+	tmpl := translated(t)
+	read, err := unflatten(fileOf(tmpl, tmpl.names.Words()), namesOf, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, host := takenOver(t, read); !slices.Equal(host.entered, entered(at+1<<24)) || read.Entered != (codecache.EnteredHead{On: 1, Sites: 3, Hashes: 4}) {
+		t.Errorf("taken over: %+v, %+v", host.entered, read.Entered)
+	}
+	for what, spoil := range map[string]func(h *codecache.EnteredHead, l []codecache.Entered){
+		"not counted":          func(h *codecache.EnteredHead, _ []codecache.Entered) { h.On = 0 },
+		"counter":              func(_ *codecache.EnteredHead, l []codecache.Entered) { l[0].N = 9 },
+		"block":                func(_ *codecache.EnteredHead, l []codecache.Entered) { l[1].N = 2 * WorthKeeping },
+		"counter of a jump":    func(_ *codecache.EnteredHead, l []codecache.Entered) { l[2].N = 9 },
+		"branch":               func(h *codecache.EnteredHead, _ []codecache.Entered) { h.Sites = 2 },
+		"hash":                 func(_ *codecache.EnteredHead, l []codecache.Entered) { l[3].At++ },
+		"place outside":        func(_ *codecache.EnteredHead, l []codecache.Entered) { l[4].At = 1 << 30 },
+		"place over two lines": func(_ *codecache.EnteredHead, l []codecache.Entered) { l[4].At += 61 },
+		"region":               func(_ *codecache.EnteredHead, l []codecache.Entered) { l[4].Region = 2 },
+		"kind":                 func(_ *codecache.EnteredHead, l []codecache.Entered) { l[5].Kind = codecache.HashPlace + 1 },
+		"too many branches":    func(h *codecache.EnteredHead, _ []codecache.Entered) { h.Sites = codecache.MostSites + 1 },
+	} {
+		tmpl := translated(t)
+		spoil(&tmpl.Entered, tmpl.images[0].entered)
+		if _, err := unflatten(fileOf(tmpl, tmpl.names.Words()), namesOf, false); err == nil {
+			t.Errorf("%s: it is a template", what)
+		}
+	}
+	c := testCache(t, 0x7eff_c000_0000)
+	w := Written{Written: &c.Written, images: []Image{testImage(at), testImage(at + 1<<21)}}
+	w.Head.On, w.Entered = 1, []codecache.Entered{{Kind: codecache.DirectCall, From: at, To: at + 1<<21}}
+	if (&Template{images: []imageCode{{Image: w.images[0]}, {Image: w.images[1]}}}).sortEntered(&w) {
+		t.Error("a call leads from one image to another by itself")
 	}
 }
 

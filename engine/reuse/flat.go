@@ -110,6 +110,7 @@ func (t *Template) flatten(names []byte) [][]byte {
 		put(f, p)
 	}
 	put(f, t.Literals)
+	put(f, []codecache.EnteredHead{t.Entered})
 	t.putRecorded(f, facts)
 	put(f, names)
 	for i := range t.images {
@@ -125,6 +126,7 @@ func (t *Template) flatten(names []byte) [][]byte {
 		put(f, im.bare)
 		put(f, im.relocs)
 		put(f, im.pages)
+		put(f, im.entered)
 	}
 	return f.parts
 }
@@ -166,11 +168,12 @@ func unflatten(file []byte, nameOf NameOf, checkFacts bool) (*Template, error) {
 		t.PosPieces = append(t.PosPieces, take[byte](u))
 	}
 	t.Literals = take[codecache.LiteralAt](u)
+	t.Entered = takeOne[codecache.EnteredHead](u)
 	high := t.takeRecorded(u, n.facts, checkFacts)
 	names := take[byte](u)
 	for range atMost(u, n.images) {
 		t.images = append(t.images, imageCode{Image: takeOne[Image](u), unused: takeOne[uint32](u), blocks: take[uint32](u), exits: take[uint32](u), sides: take[uint32](u), facts: take[uint32](u), index: take[codecache.IndexEntry](u),
-			checks: take[codecache.CheckAt](u), bare: take[codecache.CheckKey](u), relocs: take[codecache.Reloc](u), pages: take[uint64](u)})
+			checks: take[codecache.CheckAt](u), bare: take[codecache.CheckKey](u), relocs: take[codecache.Reloc](u), pages: take[uint64](u), entered: take[codecache.Entered](u)})
 	}
 	if u.bad || !t.fits() {
 		return nil, errTemplate
@@ -181,7 +184,7 @@ func unflatten(file []byte, nameOf NameOf, checkFacts bool) (*Template, error) {
 	if len(names) > 0 {
 		t.names = nameOf(names, high)
 	}
-	if t.names == nil && (len(names) > 0 || t.facts != nil) {
+	if t.names == nil && (len(names) > 0 || t.facts != nil || t.Entered.On != 0) {
 		return nil, errTemplate
 	}
 	t.measure()
@@ -237,7 +240,7 @@ func (t *Template) hasMadeCode() bool {
 
 // fitsImage is fits of what belongs to an image; made: there are blocks of code that a program has made, which none may lead to.
 func (t *Template) fitsImage(im *imageCode, made bool) bool {
-	if im.Start >= im.End || !t.fitsIndex(im, made) {
+	if im.Start >= im.End || !t.fitsIndex(im, made) || !t.FitsEntered(im.entered) {
 		return false
 	}
 	if !below(im.blocks, t.Blocks.N) || !below(im.exits, t.Exits.N) || !below(im.sides, t.SideExits.N) || !below(im.facts, int(t.facts.Last())+1) {

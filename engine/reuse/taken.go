@@ -30,6 +30,8 @@ type Host interface {
 	TakeNames(names Names, at uint64) bool
 	// MadeFrom notes that translations were made from a page.
 	MadeFrom(page uint64)
+	// TakeEntered has counts of entries go on with what was kept of an image, which lies shift bytes further on.
+	TakeEntered(list []codecache.Entered, shift uint64)
 	// Publish points threads' tables at target checks, which are of addresses shift bytes further on.
 	Publish(checks []codecache.CheckAt, shift uint64)
 }
@@ -201,6 +203,9 @@ func (f *Taken) takeImage(im *imageCode, shift uint64) bool {
 		f.chainCheck(h)
 	}
 	f.host.Publish(im.checks, shift)
+	if len(im.entered) > 0 {
+		f.host.TakeEntered(im.entered, shift)
+	}
 	for _, page := range im.pages {
 		f.host.MadeFrom(page + shift)
 	}

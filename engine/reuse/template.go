@@ -44,9 +44,11 @@ type imageCode struct {
 	bare   []codecache.CheckKey // target checks without a block
 	relocs []codecache.Reloc
 	pages  []uint64 // that blocks were translated from
-	unused uint32   // how many processes before left it as they found it
+	// what counts of entries are of that its code makes
+	entered []codecache.Entered
+	unused  uint32 // how many processes before left it as they found it
 	// of blocks and relocs, which would be gone through by each process: some block is of a variant that records, and regions with displacements, by number
-	planned bool
+	planned bool // its names have to be the same: some block is of a variant that records, or blocks go by where functions begin
 	near    [4]bool
 }
 
@@ -117,7 +119,7 @@ func NewTemplate(cache *codecache.Cache, w *Written, pages iter.Seq[uint64], nam
 	sort.Slice(t.images, func(i, j int) bool { return t.images[i].Start < t.images[j].Start })
 	left := from.left()
 	reaching := t.forgetChanged(cache, w, left.blocks)
-	if !t.sortBlocks(left.blocks) || !t.sortExits(left.exits) || !t.sortRecorded(cache, left) {
+	if !t.sortBlocks(left.blocks) || !t.sortExits(left.exits) || !t.sortRecorded(cache, left) || !t.sortEntered(w) {
 		return nil
 	}
 	t.sortCode(cache, w, pages, from)
@@ -176,6 +178,23 @@ func (t *Template) sortCode(cache *codecache.Cache, w *Written, pages iter.Seq[u
 	}
 }
 
+// sortEntered puts to their images what counts of entries are of, but for code that lies in none that others know: nothing leads to that. It is false where a branch leads from one image
+// to another by itself.
+func (t *Template) sortEntered(w *Written) bool {
+	t.Entered = w.Head
+	for _, e := range w.Entered {
+		im := t.knownAt(e.From)
+		if im == nil {
+			continue
+		}
+		if e.To < im.Start || e.To >= im.End {
+			return false
+		}
+		im.entered = append(im.entered, e)
+	}
+	return true
+}
+
 // sortTaken puts to their images what a process has taken over that refers to them, which it has not written down again.
 func (t *Template) sortTaken(from *Taken) {
 	if from == nil {
@@ -220,7 +239,7 @@ func (t *Template) measure() {
 
 // lookThrough notes of an image what each process that takes it over asks for.
 func (t *Template) lookThrough(im *imageCode) {
-	im.planned = t.names != nil && slices.ContainsFunc(im.blocks, func(n uint32) bool { return t.Blocks.At(int(n)).Variant.Records() })
+	im.planned = t.names != nil && (t.Entered.On != 0 || slices.ContainsFunc(im.blocks, func(n uint32) bool { return t.Blocks.At(int(n)).Variant.Records() }))
 	im.near = [4]bool{}
 	for i := range im.relocs {
 		if im.relocs[i].Kind == codecache.RelocDisp {

@@ -262,6 +262,7 @@ func (c *counts) countCalls(p target, tb *plan.Tables, edges bool) {
 		if l == nil || fn == nil {
 			return engine.Extent{}
 		}
+		tb.Image(l) // it has a number, by which what is translated is known to go by its names (Names)
 		return engine.Extent{Start: fn.Addr + l.Bias, End: fn.Addr + l.Bias + fn.Size}
 	})
 }

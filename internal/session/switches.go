@@ -128,7 +128,7 @@ func switchTable(o *engine.Options) map[string]*bool {
 		"no-toggle": &o.NoToggle, "no-spread": &o.NoSpread, "no-busy": &o.NoBusy, "no-target-load": &o.NoTargetLoad, "plain-counts": &o.PlainCounts, "no-aside": &o.NoAside,
 		"no-protect": &o.NoGuard, "protect-soon": &o.GuardSoon, "no-fault-count": &o.NoFaultCount, "small-cache": &o.SmallCache, "no-handover": &o.NoHandover, "no-own-wait": &o.NoOwnWait,
 		"no-prefetch": &o.NoPrefetch, "no-reuse": &o.NoReuse, noDiskCache: &o.NoDiskCache, readAlone: elsewhere,
-		"no-kept-records": &o.NoKeptRecords, "no-kept-bursts": &o.NoKeptBursts, "no-kept-patched": &o.NoKeptPatched, "keep-few": &o.KeepFew, "copy-facts": &o.CopyFacts,
+		"no-kept-records": &o.NoKeptRecords, "no-kept-bursts": &o.NoKeptBursts, "no-kept-entries": &o.NoKeptEntries, "no-kept-patched": &o.NoKeptPatched, "keep-few": &o.KeepFew, "copy-facts": &o.CopyFacts,
 		"check-facts": &o.CheckFacts, "no-inherit": &o.NoInherit, "no-spare": &o.NoSpare, "no-batch": &o.NoBatch,
 		"stop-signals": &o.StopSignals, "stop-at-ends": &o.StopAtEnds, "no-detach": &o.NoDetach, "no-jumps": &o.NoJumps, "keep-rarely": &o.KeepRarely, "copy-index": &o.CopyIndex,
 		"no-super": &o.NoSuper, "no-lazy": &o.NoLazy, "no-fast-return": &o.NoFastReturn, "no-state": &o.NoState, "no-behind": &o.NoBehind, "no-callees": &o.NoCallees, "no-wide-compare": &o.NoWideCompare, "no-conditions": &o.NoConditions, "no-safe-point": &o.NoSafePoint, "no-sigreturn": &o.NoReturn, "no-frames": &o.NoFrames,

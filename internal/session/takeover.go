@@ -36,7 +36,7 @@ func askedAtOnce(o *Options) string {
 	if o.Only != OnlyTranslate && o.Only != OnlyCount && !slices.ContainsFunc(o.Config.Windows, atOnce) {
 		return ""
 	}
-	return fmt.Sprintf("%s %x", o.Only, sha256.Sum256(o.Config.XML()))
+	return fmt.Sprintf("%s %t %t %x", o.Only, o.CountCalls, o.CountEdges, sha256.Sum256(o.Config.XML()))
 }
 
 // NamesOf is engine.Client's.
