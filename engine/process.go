@@ -469,6 +469,7 @@ func (p *Process) addThread(t *Thread) error {
 	}
 	s.Set(layout.Follow, math.MaxUint64)
 	counts.ClearEdges(&p.translator.Entries.Edges, s)
+	t.counts.GiveEdges()
 	s.Set(layout.ControlPtr, p.shm.Control())
 	s.Set(layout.SlotIndex, uint64(s.Index))
 	s.Set(layout.SlotsBase, p.shm.SlotsBase)

@@ -126,6 +126,9 @@ func (t taker) TakeNames(names reuse.Names, at uint64) bool {
 }
 func (t taker) TakeEntered(list []codecache.Entered, shift uint64) {
 	t.p.translator.Entries.Take(list, shift)
+	for _, th := range t.p.threads {
+		th.counts.GiveEdges()
+	}
 }
 func (t taker) Publish(checks []codecache.CheckAt, shift uint64) { t.p.publishTaken(checks, shift) }
 

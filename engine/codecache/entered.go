@@ -12,6 +12,7 @@ const (
 	Indirect                      // N is the number of the branch at From, At its hash
 	Unhashed                      // likewise, of one that has no hash
 	HashPlace                     // N is that number, At and Region where code has the hash
+	Led                           // N is that number, of a branch that lies elsewhere and has led to To, which From is
 	enteredKinds
 )
 

@@ -22,6 +22,7 @@ type Thread struct {
 	counted  map[block]uint64          // what blocks counted that are forgotten
 	edges    map[translate.Edge]uint64 // what has led into functions, as far as counters do not tell
 	folded   int                       // so many partial executions are in there
+	given    int                       // so many of EdgeCounts.Met have been given an entry in the thread's table, if there is room
 }
 
 // Init says where the counts of a thread's blocks are.

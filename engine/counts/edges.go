@@ -92,13 +92,43 @@ func (t *Thread) Branched(site uint32, to uint64) {
 		pairs = make(map[uint32]translate.Edge)
 		edges.Pairs[t.slot.Index] = pairs
 	}
-	if was, ok := pairs[k]; ok {
+	edges.Meet(translate.Pair{Site: site, To: to})
+	was, ok := pairs[k]
+	if ok && was == e { // it was given between the thread's look and its question
+		t.slot.Set(countOff(k), t.slot.Get(countOff(k))+1)
+		return
+	}
+	if ok && t.slot.Get(countOff(k)) > 0 {
 		t.Led(was, t.slot.Get(countOff(k)))
-		defer edges.Took(t.cache, site)
+		edges.Took(t.cache, site)
 	}
 	pairs[k] = e
 	t.slot.Set(keyOff(k), -to)
 	t.slot.Set(countOff(k), 1)
+	t.GiveEdges()
+}
+
+// GiveEdges gives the thread's table entries for what others have asked about, so that it need not. It may run meanwhile: an entry that nobody has is given as a whole by its key.
+func (t *Thread) GiveEdges() {
+	edges := &t.entries.Edges
+	if t.given == len(edges.Met) {
+		return
+	}
+	pairs := edges.Pairs[t.slot.Index]
+	if pairs == nil {
+		pairs = make(map[uint32]translate.Edge, len(edges.Met))
+		edges.Pairs[t.slot.Index] = pairs
+	}
+	for ; t.given < len(edges.Met); t.given++ {
+		m := edges.Met[t.given]
+		k, ok := edges.Entry(m.Site, m.To)
+		if _, has := pairs[k]; has || !ok {
+			continue
+		}
+		s := &edges.Sites[m.Site]
+		pairs[k] = translate.Edge{From: s.Addr, To: m.To, Jump: s.Jump}
+		t.slot.Set(keyOff(k), -m.To)
+	}
 }
 
 // ClearEdges takes what another thread has left in a slot out of its table.

@@ -2,6 +2,7 @@ package counts
 
 import (
 	"maps"
+	"slices"
 	"testing"
 
 	"alleria/engine/codecache"
@@ -93,4 +94,66 @@ func TestBranched(t *testing.T) {
 			t.Fatalf("%#x is left for the next thread", slot.Get(off))
 		}
 	}
+}
+
+// TestGiveEdges: a thread need not ask about what others have asked about, nor who takes their translations over, at other addresses, and counts the same.
+func TestGiveEdges(t *testing.T) {
+	const shift = 0x5000
+	entries := &translate.EntryCounts{Function: func(uint64) (start, end uint64) { return 0, 0 }, Jumps: map[int]uint64{}}
+	entries.Edges.Start()
+	site := entries.Edges.Number(translate.Site{Addr: 0x1000, Jump: true})
+	thread := func(e *translate.EntryCounts, index int) *Thread {
+		var th Thread
+		th.Init(new(codecache.Cache), e, &shm.Slot{Index: index, Mem: make([]byte, layout.EdgeCounts+8*layout.EdgeEntries)})
+		th.GiveEdges()
+		return &th
+	}
+	execute := func(th *Thread, to uint64) (asked bool) { // as code does
+		k, _ := th.entries.Edges.Entry(site, to)
+		if asked = th.slot.Get(keyOff(k))+to != 0; asked {
+			th.Branched(site, to)
+		} else {
+			th.slot.Set(countOff(k), th.slot.Get(countOff(k))+1)
+		}
+		return asked
+	}
+	holds := func(th *Thread, from uint64, want map[uint64]uint64) {
+		t.Helper()
+		got := map[uint64]uint64{}
+		th.Edges(nil, func(e translate.Edge, times uint64) {
+			if e.From != from || !e.Jump {
+				t.Errorf("an edge %+v", e)
+			}
+			got[e.To] += times
+		})
+		if !maps.Equal(got, want) {
+			t.Errorf("%v, want %v", got, want)
+		}
+	}
+	first := thread(entries, 1)
+	if !execute(first, 0x2000) || !execute(first, 0x3000) || execute(first, 0x2000) {
+		t.Error("a branch is not asked about once")
+	}
+	second := thread(entries, 2)
+	if execute(second, 0x3000) || execute(second, 0x3000) || execute(second, 0x2000) || !execute(second, 0x4000) {
+		t.Error("who comes later asks about what is known, or not about what is not")
+	}
+	second.Branched(site, 0x2000) // it had asked before it was given the entry
+	holds(first, 0x1000, map[uint64]uint64{0x2000: 2, 0x3000: 1})
+	holds(second, 0x1000, map[uint64]uint64{0x2000: 2, 0x3000: 2, 0x4000: 1})
+
+	list, head := entries.Keep()
+	slices.SortFunc(list, func(x, y codecache.Entered) int { return int(y.Kind) - int(x.Kind) }) // the image of the targets comes first
+	other := &translate.EntryCounts{Function: entries.Function, Jumps: map[int]uint64{}}
+	other.Edges.Start()
+	other.Reserve(head)
+	third := thread(other, 1)
+	for _, one := range list {
+		other.Take([]codecache.Entered{one}, shift)
+		third.GiveEdges()
+	}
+	if execute(third, 0x2000+shift) || execute(third, 0x4000+shift) || !execute(third, 0x2000) {
+		t.Error("who takes translations over asks about what is known")
+	}
+	holds(third, 0x1000+shift, map[uint64]uint64{0x2000 + shift: 1, 0x4000 + shift: 1, 0x2000: 1})
 }

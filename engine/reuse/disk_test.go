@@ -97,7 +97,8 @@ func translated(t testing.TB) *Template {
 // entered is what counts of entries in an image are of.
 func entered(at uint64) []codecache.Entered {
 	return []codecache.Entered{{Kind: codecache.OwnJump, N: 8, From: at + 16, To: at + 16}, {Kind: codecache.DirectCall, N: 5, From: at + 84, To: at + 160}, {Kind: codecache.DirectJump, N: 2, From: at + 36, To: at + 48},
-		{Kind: codecache.Indirect, N: 2, At: 1<<16 - 1, From: at + 52, To: at + 52, Jump: 1}, {Kind: codecache.HashPlace, N: 2, At: 8192, From: at + 52, To: at + 52}, {Kind: codecache.Unhashed, N: 0, From: at + 72, To: at + 72}}
+		{Kind: codecache.Indirect, N: 2, At: 1<<16 - 1, From: at + 52, To: at + 52, Jump: 1}, {Kind: codecache.HashPlace, N: 2, At: 8192, From: at + 52, To: at + 52}, {Kind: codecache.Unhashed, N: 0, From: at + 72, To: at + 72},
+		{Kind: codecache.Led, N: 1, From: at + 64, To: at + 64}}
 }
 
 // record makes a block one that records, with a side exit, and oddities at times.
@@ -226,7 +227,7 @@ func TestEnteredFromDisk(t *testing.T) {
 		"place outside":        func(_ *codecache.EnteredHead, l []codecache.Entered) { l[4].At = 1 << 30 },
 		"place over two lines": func(_ *codecache.EnteredHead, l []codecache.Entered) { l[4].At += 61 },
 		"region":               func(_ *codecache.EnteredHead, l []codecache.Entered) { l[4].Region = 2 },
-		"kind":                 func(_ *codecache.EnteredHead, l []codecache.Entered) { l[5].Kind = codecache.HashPlace + 1 },
+		"kind":                 func(_ *codecache.EnteredHead, l []codecache.Entered) { l[5].Kind = codecache.Led + 1 },
 		"too many branches":    func(h *codecache.EnteredHead, _ []codecache.Entered) { h.Sites = codecache.MostSites + 1 },
 	} {
 		tmpl := translated(t)

@@ -38,6 +38,28 @@ type EdgeCounts struct {
 	hashes uint32          // that have been given to branches
 	// Pairs are the edges that have an entry in a thread's table, by the slot's number and the entry's.
 	Pairs map[int]map[uint32]Edge
+	// Met are those of them that threads are given an entry for without asking: what others have asked for, here or in what was taken over. A branch that gets another hash has its pairs
+	// there once more.
+	Met  []Pair
+	met  map[Pair]struct{}
+	away []Pair // of branches of images that are not here
+}
+
+// Pair is an indirect branch, by its number, that has led to an address.
+type Pair struct {
+	Site uint32
+	To   uint64
+}
+
+// mostMet bounds them, so that tables have room for others.
+const mostMet = layout.EdgeEntries / 2
+
+// Meet notes a pair.
+func (e *EdgeCounts) Meet(p Pair) {
+	if _, ok := e.met[p]; !ok && len(e.met) < mostMet {
+		e.met[p] = struct{}{}
+		e.Met = append(e.Met, p)
+	}
 }
 
 // Site is an indirect branch.
@@ -67,7 +89,7 @@ func (e *EntryCounts) Inherit(from *EntryCounts) {
 	e.Jumps = maps.Clone(from.Jumps)
 	f := &from.Edges
 	e.Edges = EdgeCounts{On: f.On, Calls: maps.Clone(f.Calls), Jumps: maps.Clone(f.Jumps), number: maps.Clone(f.number), hashes: f.hashes,
-		Sites: slices.Clone(f.Sites), Pairs: make(map[int]map[uint32]Edge)}
+		Sites: slices.Clone(f.Sites), Pairs: make(map[int]map[uint32]Edge), Met: slices.Clone(f.Met), met: maps.Clone(f.met), away: slices.Clone(f.away)}
 	for i := range e.Edges.Sites {
 		s := &e.Edges.Sites[i]
 		s.places = slices.Clone(s.places)
@@ -81,7 +103,7 @@ func (e *EntryCounts) Like(o *EntryCounts) bool {
 
 // Start has edges counted.
 func (e *EdgeCounts) Start() {
-	*e = EdgeCounts{On: true, Calls: make(map[uint32]Edge), Jumps: make(map[int]Edge), number: make(map[Site]uint32), Pairs: make(map[int]map[uint32]Edge)}
+	*e = EdgeCounts{On: true, Calls: make(map[uint32]Edge), Jumps: make(map[int]Edge), number: make(map[Site]uint32), Pairs: make(map[int]map[uint32]Edge), met: make(map[Pair]struct{})}
 }
 
 // IsJump tells whether a counter is one of jumps into functions.
@@ -142,6 +164,11 @@ func (e *EdgeCounts) Took(c *codecache.Cache, site uint32) {
 		return
 	}
 	b.hash, b.lost, b.bears = h, 0, 2*b.bears
+	for _, p := range e.Met {
+		if p.Site == site {
+			e.Met = append(e.Met, p)
+		}
+	}
 	for _, p := range b.places {
 		codecache.Patch32(c.Regions[p.region].Mem[p.off:][:4], h)
 	}

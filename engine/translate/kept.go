@@ -26,7 +26,18 @@ func (e *EntryCounts) Keep() (list []codecache.Entered, head codecache.EnteredHe
 	for n := range e.Edges.Sites {
 		list = e.Edges.Sites[n].keep(uint32(n), list)
 	}
+	for p := range e.Edges.met {
+		list = append(list, p.keep())
+	}
+	for _, p := range e.Edges.away {
+		list = append(list, p.keep())
+	}
 	return list, head
+}
+
+// keep is the pair as it is kept, by the image of its target.
+func (p Pair) keep() codecache.Entered {
+	return codecache.Entered{Kind: codecache.Led, N: p.Site, From: p.To, To: p.To}
 }
 
 // keep adds an indirect branch, and where code has its hash. One that was taken over and that no image here has is another process's.
@@ -78,6 +89,22 @@ func (e *EntryCounts) Take(list []codecache.Entered, shift uint64) {
 		case codecache.HashPlace:
 			b := &e.Edges.Sites[o.N]
 			b.places = append(b.places, place{o.Region, o.At})
+		case codecache.Led:
+			e.Edges.away = append(e.Edges.away, Pair{o.N, edge.To})
 		}
 	}
+	e.Edges.cameHere()
+}
+
+// cameHere takes pairs of whose branches the images are known by now.
+func (e *EdgeCounts) cameHere() {
+	left := e.away[:0]
+	for _, p := range e.away {
+		if e.Sites[p.Site].Addr == 0 {
+			left = append(left, p)
+			continue
+		}
+		e.Meet(p)
+	}
+	e.away = left
 }
