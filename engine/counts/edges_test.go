@@ -135,7 +135,7 @@ func TestGiveEdges(t *testing.T) {
 		t.Error("a branch is not asked about once")
 	}
 	second := thread(entries, 2)
-	if execute(second, 0x3000) || execute(second, 0x3000) || execute(second, 0x2000) || !execute(second, 0x4000) {
+	if execute(second, 0x3000) || execute(second, 0x2000) || execute(second, 0x3000) || !execute(second, 0x4000) {
 		t.Error("who comes later asks about what is known, or not about what is not")
 	}
 	second.Branched(site, 0x2000) // it had asked before it was given the entry
