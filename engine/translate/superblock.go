@@ -7,8 +7,8 @@ import (
 )
 
 // A recorded block goes on behind branches, the way they will most likely go: along jumps and
-// into callees that have not been translated, straight on behind conditional branches that lead
-// forward, and once more through a loop behind those that lead back. It is a superblock: one
+// into callees that have not been translated, once more through a loop behind conditional branches that
+// lead back a little, and straight on behind all others. It is a superblock: one
 // entry and several exits. What a record costs (its number, the ring pointer, two borrowed
 // registers, and all that a reader does for a block) is then paid once for several basic blocks,
 // and addresses that were formed from the same registers need one word in all of them.
@@ -39,8 +39,9 @@ const (
 	ManyBlocks      = 64 << 10
 	maxBehind       = 8
 	behindBasics    = maxGroupBlocks - 2
-	// nearLoop is how many bytes back a loop may begin that is not in the superblock.
-	nearLoop = 128
+	// nearLoop is how many bytes back a loop begins at most. What leads further back leads to code that is seldom wanted, more often than not: compilers put that in
+	// front of all other code, and handlers of an interpreter share the way to what has gone wrong.
+	nearLoop = 192
 )
 
 // goesOn tells a branch that a superblock may go on behind: a conditional one with its condition
@@ -57,10 +58,12 @@ func goesOn(in *x86.Insn) bool {
 	return false
 }
 
-// onward is where a superblock goes on behind a branch. Conditional ones that lead back are
+// onward is where a superblock goes on behind a branch. Conditional ones that lead back a little are
 // taken more often than not, and others are not.
+//
+// Refused: to go by conditions, of pointers and signs, which had more records in each of five programs.
 func onward(in *x86.Insn) uint64 {
-	if in.Cat == x86.CatCONDBR && in.Target() > in.Addr {
+	if in.Cat == x86.CatCONDBR && in.Addr-in.Target() > nearLoop { // forward as well: less than nothing is very much
 		return in.Next()
 	}
 	return in.Target()
@@ -90,7 +93,7 @@ func (u *Translator) superblock(app uint64, n int) int {
 			}
 		}
 		next := onward(last)
-		if u.target.Splits(next) || next < start || next >= end || !u.goesWith(next) || u.elsewhere(last, n) {
+		if u.target.Splits(next) || next < start || next >= end || !u.goesWith(next) || u.elsewhere(last) {
 			break
 		}
 		if next != last.Next() || next-u.code.base >= uint64(len(u.code.cur)) {
@@ -160,23 +163,12 @@ func (u *Translator) decodeOn(next uint64, ins []x86.Insn) int {
 }
 
 // elsewhere tells a branch to code that would only be written once more: a jump or call to what has
-// been translated, or far back to what is not among the n instructions before.
-func (u *Translator) elsewhere(in *x86.Insn, n int) bool {
-	to := onward(in)
-	switch {
-	case in.Cat == x86.CatCALL && u.Predict:
+// been translated.
+func (u *Translator) elsewhere(in *x86.Insn) bool {
+	if in.Cat == x86.CatCALL && u.Predict {
 		return true
-	case in.Cat != x86.CatCONDBR:
-		return u.cache.BlockOf(to, u.Variant) != nil
-	case to == in.Next():
-		return false
 	}
-	for i := range u.Ins[:n] {
-		if u.Ins[i].Addr == to {
-			return false
-		}
-	}
-	return in.Addr-to > nearLoop
+	return in.Cat != x86.CatCONDBR && u.cache.BlockOf(onward(in), u.Variant) != nil
 }
 
 // firstExit is how many of the instructions are executed in any case.
