@@ -116,11 +116,20 @@ func (r *stackRun) begin() {
 	r.aligned = r.first
 }
 
-// step follows an instruction. What is called leaves the stack as it was.
+// step follows an instruction. What is called leaves the stack as it was, unless it is the next instruction, and a return that is there to jump takes its address off.
 func (r *stackRun) step(in *x86.Insn) {
 	switch in.Cat {
 	case x86.CatCALL:
+		if in.Attr&x86.AttrRel != 0 && in.Target() == in.Next() {
+			r.Reg[x86.RSP].Off -= 8
+		}
 	case x86.CatCONDBR, x86.CatUNCONDBR, x86.CatRET:
+		if in.Cat == x86.CatRET {
+			r.Reg[x86.RSP].Off += 8
+			if in.ImmSize > 0 {
+				r.Reg[x86.RSP].Off += in.Imm
+			}
+		}
 		if r.lowered < 0 {
 			r.lowered = 0
 			if r.lower() {

@@ -27,6 +27,11 @@ func TestLevel(t *testing.T) {
 		{"aligned behind another stack", "\x48\x94\x48\x83\xe4\xe0" + branch, true},
 		{"exchanged and back", "\x48\x94\x48\x94" + branch, true},
 		{"no branch, lowered", "\x50", false},
+		{"a jump by a return", "\x57\xc3", true}, // push rdi; ret
+		{"a jump by a return that takes more", "\x57\x57\xc2\x08\x00", true},
+		{"lowered behind a jump by a return", "\x57\x57\xc3", false},
+		{"a call of what follows", "\xe8\x00\x00\x00\x00" + branch, false},
+		{"a call of what follows, taken off", "\xe8\x00\x00\x00\x00\x58", true},
 	} {
 		run := stackRun{lowered: -1}
 		run.begin()
