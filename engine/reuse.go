@@ -161,7 +161,7 @@ func (p *Process) template() *reuse.Template {
 	if p.detaching.Gone() || !p.general() {
 		return nil
 	}
-	p.written.Entered, p.written.Head = p.translator.Entries.Keep()
+	p.written.Entered, p.written.EnteredHead = p.translator.Entries.Keep()
 	t := reuse.NewTemplate(&p.cache, &p.written, p.code.Translated(), p.names, p.from)
 	p.lent = t != nil
 	return t

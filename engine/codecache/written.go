@@ -45,8 +45,9 @@ type Written struct {
 	Relocs   Pool[Reloc]
 	Checks   Pool[CheckAt]
 	Literals []LiteralAt
-	Entered  []Entered   // what counts of entries are of, in the end
-	Head     EnteredHead // of these
+	// what counts of entries are of, in the end, and what numbers there go up to
+	Entered     []Entered
+	EnteredHead EnteredHead
 	// Mixed: another image came to lie where one was, or an image's file was changed while the process may have had it
 	Mixed bool
 }

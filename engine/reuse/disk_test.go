@@ -84,7 +84,7 @@ func translated(t testing.TB) *Template {
 	for n := range uint32(9) {
 		c.Counters.Append(n)
 	}
-	w.Head = codecache.EnteredHead{On: 1, Sites: 3, Hashes: 4}
+	w.EnteredHead = codecache.EnteredHead{On: 1, Sites: 3, Hashes: 4}
 	w.Entered = entered(at)
 	tmpl := NewTemplate(c, &w, slices.Values(pages), testNames("names"), nil)
 	if tmpl == nil {
@@ -238,9 +238,12 @@ func TestEnteredFromDisk(t *testing.T) {
 	}
 	c := testCache(t, 0x7eff_c000_0000)
 	w := Written{Written: &c.Written, images: []Image{testImage(at), testImage(at + 1<<21)}}
-	w.Head.On, w.Entered = 1, []codecache.Entered{{Kind: codecache.DirectCall, From: at, To: at + 1<<21}}
-	if (&Template{images: []imageCode{{Image: w.images[0]}, {Image: w.images[1]}}}).sortEntered(&w) {
-		t.Error("a call leads from one image to another by itself")
+	for to, want := range map[uint64]bool{at + 1<<21: false, 0: true} { // another image, and nothing
+		w.Entered = []codecache.Entered{{Kind: codecache.DirectCall, From: at, To: to}}
+		tmpl := &Template{images: []imageCode{{Image: w.images[0]}, {Image: w.images[1]}}}
+		if got := tmpl.sortEntered(&w); got != want || len(tmpl.images[0].entered) != 0 {
+			t.Errorf("a call that leads to %#x: %t, %+v", to, got, tmpl.images[0].entered)
+		}
 	}
 }
 

@@ -178,19 +178,21 @@ func (t *Template) sortCode(cache *codecache.Cache, w *Written, pages iter.Seq[u
 	}
 }
 
-// sortEntered puts to their images what counts of entries are of, but for code that lies in none that others know: nothing leads to that. It is false where a branch leads from one image
-// to another by itself.
+// sortEntered puts to their images what counts of entries are of, but for code that lies in none that others know: nothing leads to that. A branch that leads nowhere, as a call of an absent weak function, enters
+// none. It is false where one leads from one image to another by itself.
 func (t *Template) sortEntered(w *Written) bool {
-	t.Entered = w.Head
+	t.Entered = w.EnteredHead
 	for _, e := range w.Entered {
 		im := t.knownAt(e.From)
 		if im == nil {
 			continue
 		}
-		if e.To < im.Start || e.To >= im.End {
+		switch {
+		case e.To >= im.Start && e.To < im.End:
+			im.entered = append(im.entered, e)
+		case t.imageAt(e.To) != nil:
 			return false
 		}
-		im.entered = append(im.entered, e)
 	}
 	return true
 }
