@@ -1,6 +1,7 @@
 package emit
 
 import (
+	"maps"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -58,6 +59,57 @@ func TestLeases(t *testing.T) {
 		checkRun(t, r)
 		if all := problems(t, r.dir); len(all) > 0 {
 			t.Error(all)
+		}
+	}
+}
+
+// TestRowsOfLeases: a row of SAMPLING is about the frames of the chunks from its own on, however many parts those in front were taken in.
+func TestRowsOfLeases(t *testing.T) {
+	const every = 7 // chunks of a row
+	for seed := range uint64(10) {
+		r := &recording{dir: filepath.Join(t.TempDir(), "run"), prog: newProgram(seed, 30), threads: map[uint32]*interpreter{}}
+		run, p := leased(t, r, Options{})
+		want, got := map[abp.Sampling]uint64{}, map[abp.Sampling]uint64{} // executions
+		for thread := range uint32(2) {
+			for chunk := uint64(0); chunk < 30; chunk += every {
+				p.AddSampling(abp.Sampling{Thread: thread + 1, Chunk: chunk, Recorded: 1})
+				p.CutFrame(int(thread+1), chunk)
+			}
+		}
+		for _, q := range leases(r, 4) {
+			stream := p.NewStream()
+			for _, c := range q {
+				if err := stream.ConsumeAt(int(c.thread), c.from, c.to, c.words, c.from.Chunk, c.from.Chunk+1); err != nil {
+					t.Fatal(err)
+				}
+				for it := p.raw(c.words); it.Next(); {
+					if it.Mark == 0 || it.Mark == records.MarkEmulated {
+						want[abp.Sampling{Thread: c.thread, Chunk: c.from.Chunk / every * every, Recorded: 1}]++
+					}
+				}
+			}
+		}
+		if err := p.Close(abp.EndInfo{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := run.Finish(abp.Outcome{State: abp.OutcomeComplete}); err != nil {
+			t.Fatal(err)
+		}
+		if all := problems(t, r.dir); len(all) > 0 {
+			t.Error(all)
+		}
+		prof, err := abp.Open(r.dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		proc := prof.Processes()[0]
+		for _, th := range proc.Threads() {
+			for _, f := range th.Frames {
+				got[proc.Strata()[proc.StratumOf(f)].Sampling] += f.Execs
+			}
+		}
+		if err := prof.Close(); err != nil || !maps.Equal(got, want) {
+			t.Errorf("seed %d, %v: executions of rows %v, want %v", seed, err, got, want)
 		}
 	}
 }

@@ -140,7 +140,7 @@ func (p Place) before(o Place) bool {
 // give gives a frame up: it is counted in its turn.
 func (s *Stream) give(f *openFrame, weight uint64, next Place) {
 	// Nothing is written, so that there is no error.
-	_ = s.inTurn(&ready{stream: s, header: f.header, weight: weight, state: f.state, next: next, lost: true}, f)
+	_ = s.inTurn(&ready{stream: s, header: f.header, weight: weight, state: f.state, from: f.from, next: next, lost: true}, f)
 }
 
 // weight is how many instructions a frame has that is given up, without those of a chunk that was not encoded to its end.

@@ -255,7 +255,8 @@ type ready struct {
 	ids    []uint32
 	weight uint64 // instructions
 	state  change
-	next   Place
+	// from and next are where it starts and what continues it.
+	from, next Place
 	// transitions of the open windows, if code made any.
 	transitions []transition
 	notes       []note
@@ -282,7 +283,7 @@ func (s *Stream) close1(f *openFrame) error {
 	// From here on the encoder may serve another frame: what is kept of this one is
 	// copied below.
 	s.free = append(s.free, f.enc)
-	r := &ready{stream: s, frame: f, header: f.header, body: s.body, sums: f.sums.rows(), ids: ids, weight: f.header.Counts.Instructions, state: f.state, next: f.next, transitions: f.transitions, notes: f.notes}
+	r := &ready{stream: s, frame: f, header: f.header, body: s.body, sums: f.sums.rows(), ids: ids, weight: f.header.Counts.Instructions, state: f.state, from: f.from, next: f.next, transitions: f.transitions, notes: f.notes}
 	err := s.inTurn(r, f)
 	s.closing = nil
 	return err
@@ -344,7 +345,7 @@ func (r *ready) commit(t *ThreadState) error {
 		}
 	}
 	h := &r.header
-	h.Seq, h.Ordinal, h.Chunk = t.seq, t.ordinal, t.chunk
+	h.Seq, h.Ordinal, h.Chunk = t.seq, t.ordinal, r.from.Chunk
 	h.Windows, h.FSBase, h.GSBase = t.windows, t.fs, t.gs
 	r.events(t)
 	if err := r.writeNotes(t); err != nil {
@@ -352,7 +353,7 @@ func (r *ready) commit(t *ThreadState) error {
 	}
 	t.seq++
 	t.ordinal += r.weight
-	t.chunk += uint64(h.Chunks)
+	h.Chunks = min(h.Chunks, r.from.chunks(r.next))
 	t.apply(&r.state)
 	h.OSID = t.osid // known from the thread's first mark, which may lie in this frame
 	t.at = r.next

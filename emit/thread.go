@@ -14,6 +14,16 @@ type Place struct {
 	Word  uint64 // within the chunk
 }
 
+// chunks is of how many chunks there is something up to another place. One that is taken in parts counts once: the numbers that
+// AddSampling's rows begin with are the ring's.
+func (p Place) chunks(to Place) uint32 {
+	n := to.Chunk - p.Chunk
+	if to.Word > 0 {
+		n++
+	}
+	return uint32(n)
+}
+
 // ThreadState is what must survive from frame to frame of one application
 // thread, whichever stream writes the next. Streams encode frames of one thread at
 // the same time; a frame is written once those before it have been, because
@@ -23,9 +33,8 @@ type ThreadState struct {
 	Number uint32 // within the process, from 1
 
 	mu      sync.Mutex
-	osid    uint32 // guarded by mu, as are all down to pending
+	osid    uint32 // guarded by mu, as are all down to fed
 	seq     uint64 // the next frame's
-	chunk   uint64 // the next chunk's
 	ordinal uint64 // the next instruction's
 	windows uint64
 	fs, gs  uint64

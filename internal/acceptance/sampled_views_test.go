@@ -3,6 +3,7 @@ package acceptance
 import (
 	"encoding/json"
 	"math"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -38,6 +39,7 @@ func TestCallsOfSamples(t *testing.T) {
 	run(t, command{argv: []string{alleria(), "-q", "record", "--select", "any", "--sample-rate", "5%", "--sample-seed", "3", "-o", "part", "--", prog}, dir: dir})
 	whole, part := methodsOf(t, dir, "whole")[0], methodsOf(t, dir, "part")[0]
 	const walk = "walk.constprop.0"
+	wholeRows(t, filepath.Join(dir, "part"))
 	for _, name := range []string{"look", walk, "rare", "copy", "turn"} {
 		w, p := whole[name], part[name]
 		t.Logf("%s: %+v, of all %+v", name, p, w)
@@ -74,6 +76,31 @@ func TestCallsOfSamples(t *testing.T) {
 	}
 	if r := run(t, command{argv: []string{alleria(), "-q", "analyze", "calltree", "part"}, dir: dir}); !strings.Contains(string(r.stdout), "[unknown caller]\n") || strings.Contains(string(r.stdout), "\n  0") {
 		t.Errorf("tree:\n%s", clip(r.stdout))
+	}
+}
+
+// wholeRows checks of a profile of bursts in which everything was selected that each row of SAMPLING has the records of all that it says was recorded:
+// where processing threads take chunks in parts, as they do on a busy machine, frames went to rows that they do not belong to.
+func wholeRows(t *testing.T, dir string) {
+	t.Helper()
+	prof, err := abp.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = prof.Close() }()
+	for _, p := range prof.Processes() {
+		rows := p.Strata()
+		got := make([]uint64, len(rows))
+		for _, th := range p.Threads() {
+			for _, f := range th.Frames {
+				got[p.StratumOf(f)] += f.Counts.Instructions
+			}
+		}
+		for i, row := range rows {
+			if row.Recorded != got[i] || row.Lost > 0 {
+				t.Errorf("row %d of %d: %+v, but its frames have %d instructions", i, len(rows), row.Sampling, got[i])
+			}
+		}
 	}
 }
 
