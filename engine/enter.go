@@ -170,7 +170,7 @@ func (t *Thread) enterCache(regs *sys.Regs, sig sys.Signal, how codecache.Entry)
 	t.slot.Set(layout.AppGS, t.appGS)
 	r := *regs
 	r.Rip, r.Gs_base = code, t.slot.Base
-	if syscalls.Restarting(&r) {
+	if tracee.Restarting(&r) {
 		// The kernel will restart a call: two bytes before the address must lie
 		// a syscall instruction.
 		a := p.cache.Regions[0]

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"alleria/engine/appcode"
-	"alleria/engine/syscalls"
 	"alleria/engine/tracee"
 	"alleria/internal/sys"
 )
@@ -165,19 +164,7 @@ func (t *Thread) takeRights(due []appcode.Stretch) error {
 		p.stats.Guarded += int((s.End - s.Start) / appcode.PageSize)
 	}
 	p.changedCode()
-	return t.close(in)
-}
-
-// close gives a thread back that was borrowed. One whose call the kernel is to make again has made others since: it does so behind a stop alone.
-func (t *Thread) close(in *tracee.Injector) error {
-	if err := in.Close(); err != nil {
-		return err
-	}
-	var regs sys.Regs
-	if err := t.tracee.GetRegs(&regs); err != nil || !syscalls.Restarting(&regs) {
-		return err
-	}
-	return t.tracee.Interrupt()
+	return in.Close()
 }
 
 // giveBack has a stopped thread give the right to write pages back, whose translations are forgotten; written: because they are written.
@@ -202,7 +189,7 @@ func (t *Thread) giveBack(pages []appcode.Stretch, written bool) error {
 	if !p.code.Guards() {
 		p.calls.Guard(false)
 	}
-	return t.close(in)
+	return in.Close()
 }
 
 // guardCalls has translated code ask before the calls that may get at guarded pages. Bounds change here alone, behind a time in which all of them were asked for and
@@ -284,7 +271,7 @@ func (t *Thread) giveBackFrame(sp uint64) error {
 		}
 		b := t.borrowed()
 		_, err = in.Call(tracee.SysSigaltstack, 0, b.Addr)
-		if err := cmp.Or(t.close(in), err); err != nil {
+		if err := cmp.Or(in.Close(), err); err != nil {
 			return err
 		}
 		start := b.Words.Get(b.Off)

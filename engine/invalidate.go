@@ -133,10 +133,15 @@ func (p *Process) putBack(out []takenOut) {
 }
 
 // checkCode forgets what was translated from code that is not there any more, before t goes on in the cache. It is
-// done for the first thread that comes back and for the last.
+// done for each thread that comes back and has run since it was done last: what a thread changed natively in between it may be about to execute.
 func (p *Process) checkCode(t *Thread) {
 	others := slices.ContainsFunc(p.running(), func(o *Thread) bool { return o != t && o.native && !o.vfork && !o.tracee.Ending })
-	p.code.Check(others)
+	if !p.code.Check(t.unseen, others) {
+		return
+	}
+	for _, o := range p.running() {
+		o.unseen = o != t && o.native && !o.tracee.Stopped
+	}
 }
 
 // Ours tells whether an address belongs to the mappings that the tracer made.

@@ -64,6 +64,9 @@ func (p *Process) FindErrno(find func() int64) { p.points.FindErrno(find) }
 
 func (p *Process) Unintercept(entry uint64) { p.points.Unintercept(entry) }
 
+// Gone says that what lay in [start, end), an image, was unmapped, natively maybe: returns to it are not awaited any more.
+func (p *Process) Gone(start, end uint64) { p.points.Lost(start, end) }
+
 // PlaceAhead makes the Intercepts that follow cheaper, of functions with native probes at some addresses. It need not be called.
 func (p *Process) PlaceAhead(entries []uint64) { p.points.PlaceAhead(entries) }
 

@@ -183,6 +183,7 @@ type Thread struct {
 	variant  codecache.Variant
 	plan     int           // see SetPlan
 	native   bool          // it runs its own code, not the cache's
+	unseen   bool          // it may have, since translations were compared last with what they were made from
 	resting  bool          // see Rest
 	faulting uint32        // the number, from 1, of an indirect branch that counts where it leads and has led to no address that there can be, see goOnAt
 	tracee   tracee.Thread // it as the kernel sees it

@@ -6,6 +6,7 @@ import (
 	"alleria/engine/codecache"
 	"alleria/engine/emulate"
 	"alleria/engine/syscalls"
+	"alleria/engine/tracee"
 	"alleria/engine/translate"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
@@ -82,7 +83,7 @@ func (t *Thread) recoverInSyscall(b *codecache.Block, i int, at uint32, regs *sy
 		t.recovery.TakeBackCall(b, i, at, regs)
 		regs.Rip = t.p.cache.InsAddr(b, i)
 	case at == plain+2 || at == notify+2:
-		if at == notify+2 && !syscalls.Restarting(regs) && !syscalls.BornHere(regs) {
+		if at == notify+2 && !tracee.Restarting(regs) && !syscalls.BornHere(regs) {
 			t.calls.Noted(regs.Orig_rax, regs, b.Is(codecache.LastRecorded))
 		}
 		regs.Rip = t.p.cache.InsAddr(b, i+1)
@@ -115,7 +116,7 @@ func (t *Thread) recoverInRoutine(a *codecache.Region, off uint64, regs *sys.Reg
 		return true
 	// behind a call that was restarted, or interrupted for good
 	case off == a.Routines.SyscallAfter:
-		if !syscalls.Restarting(regs) {
+		if !tracee.Restarting(regs) {
 			t.calls.Done(regs.Rax)
 		}
 		regs.Rip = t.slot.Get(layout.ReqArg)

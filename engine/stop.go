@@ -150,6 +150,7 @@ func (tr *Tracer) forget(t *Thread) {
 // run lets a stopped thread run on from where it is, or, if job control
 // stopped it, once that lets it.
 func (t *Thread) run(sig sys.Signal) error {
+	t.unseen = t.unseen || t.native
 	t.callStops = t.calls.Stops()
 	return t.tracee.Resume(sig, t.callStops, t.stopsAtEnd())
 }
@@ -160,6 +161,7 @@ func (t *Thread) run(sig sys.Signal) error {
 // That the program ignores SIGTRAP the kernel would forget with the step's trap; that is looked after where the program
 // was started so, or has been seen to do it.
 func (t *Thread) step() error {
+	t.unseen = t.unseen || t.native
 	ignored := t.p.trap.Ignores() && t.slot != nil
 	if ignored {
 		sets, err := sys.ReadSignalSets(t.tid)

@@ -90,11 +90,11 @@ func TestCheck(t *testing.T) {
 	c.Fetch(addr, 1)
 	c.Fetch(addr+PageSize, 1)
 	write(t, c, addr+5, 0x90)
-	if c.Check(false); c.Fetch(addr+5, 1)[0] != 0xc3 {
+	if c.Check(true, false); c.Fetch(addr+5, 1)[0] != 0xc3 {
 		t.Error("it is compared though nothing ran natively")
 	}
 	c.RunsNatively()
-	c.Check(false)
+	c.Check(true, false)
 	if c.HasCode(addr, addr+PageSize) || !c.HasCode(addr+PageSize, addr+2*PageSize) {
 		t.Error("not just the page that was written is forgotten")
 	}
@@ -103,6 +103,27 @@ func TestCheck(t *testing.T) {
 	}
 	if !c.AsMade() {
 		t.Error("it would be compared once more")
+	}
+}
+
+// TestCheckEach: each thread that comes back has what it has done natively since the one before compared, whatever others do; one that was stopped meanwhile has not.
+func TestCheckEach(t *testing.T) {
+	_, addr, c, _ := testCode(t)
+	c.Fetch(addr, 1)
+	c.RunsNatively()
+	if !c.Check(true, true) {
+		t.Error("the first is not compared")
+	}
+	c.Fetch(addr, 1)
+	write(t, c, addr+5, 0x90)
+	if !c.Check(true, true) || c.Fetch(addr+5, 1)[0] != 0x90 {
+		t.Error("what the second has changed is not seen, as a third still runs natively")
+	}
+	if c.Check(false, true) || c.AsMade() {
+		t.Error("it is compared for one that has not run, or what the last does is not")
+	}
+	if !c.Check(true, false) || !c.AsMade() || c.Check(true, false) {
+		t.Error("it is not compared for the last, once")
 	}
 }
 

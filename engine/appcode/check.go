@@ -18,7 +18,7 @@ type ran uint8
 const (
 	ranNot  ran = iota // the translations are as good as when they were made
 	ranAll             // the process has run natively
-	ranRest            // since they were compared, some of its threads still have
+	ranRest            // since they were compared, some of its threads may still have
 )
 
 // CompareCode compares what blocks were translated from with what is there.
@@ -188,18 +188,26 @@ func (c *Pages) RunsNatively() {
 // AsMade tells whether it was seen since translations were made, or compared.
 func (c *Pages) AsMade() bool { return c.ran == ranNot }
 
-// Check forgets what was translated from code that is not there any more, before a thread goes on in the cache; others: some still run
-// natively. It is done for the first thread that comes back and for the last.
-func (c *Pages) Check(others bool) {
+// Check forgets what was translated from code that is not there any more, before a thread goes on in the cache; ran: it may have executed something since that was
+// done last, others: some still run natively. It tells whether it has compared.
+//
+// Refused: for the first thread that comes back and for the last alone. Where a third one waits in the kernel, for minutes maybe, the second goes on with
+// what lay there before it loaded a library.
+func (c *Pages) Check(ran, others bool) bool {
+	was := c.ran
 	switch {
-	case c.ran == ranNot, c.ran == ranRest && others:
-		return
+	case was == ranNot:
+		return false
 	case others:
 		c.ran = ranRest
 	default:
 		c.ran = ranNot
 	}
+	if was == ranRest && !ran {
+		return false
+	}
 	if len(c.pages) > 0 || len(c.maps) > 0 { // of images the client hears by it, too
 		c.CompareCode()
 	}
+	return true
 }

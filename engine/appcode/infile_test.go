@@ -75,7 +75,7 @@ func patch(t *testing.T, at uint64, b byte) {
 func natively(c *Pages, what func()) {
 	c.RunsNatively()
 	what()
-	c.Check(false)
+	c.Check(true, false)
 }
 
 // kept tells which of the first pages still have translations.

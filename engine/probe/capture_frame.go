@@ -115,9 +115,11 @@ func eachCapture(s *shm.Slot, f func(Frame)) {
 	}
 }
 
-// CatchAt has native returns to site caught from now on.
+// CatchAt has native returns to site caught from now on. Where they were already, other memory may be there by now: a library that natively went and
+// came again.
 func (p *Points) CatchAt(site uint64) error {
-	if p.captures.sites[site] {
+	if p.Lost(site, site+1); p.captures.sites[site] {
+		p.noteSite(site) // others may have taken its place
 		return nil
 	}
 	if !p.code.Executable(site) {
@@ -138,7 +140,7 @@ func (p *Points) CatchAt(site uint64) error {
 }
 
 // placeCaptureSites catches natively the returns of calls that began in the cache, and goes on
-// with those that were caught before.
+// with those that were caught before. Those that lay in memory that is gone are not among them (forgetSites).
 func (p *Points) placeCaptureSites(slots []*shm.Slot) error {
 	var err error
 	note := func(e error) {
@@ -148,15 +150,34 @@ func (p *Points) placeCaptureSites(slots []*shm.Slot) error {
 	}
 	for _, s := range slots {
 		eachCapture(s, func(f Frame) {
-			if f.Of(p) != nil {
+			if f.Of(p) != nil && p.returnsTo(f.Sp(), f.Site()) {
 				note(p.CatchAt(f.Site()))
 			}
 		})
 	}
 	for site := range p.captures.sites {
-		note(p.Add(site))
+		if p.Lost(site, site+1); p.captures.sites[site] {
+			note(p.Add(site))
+		}
 	}
 	return err
+}
+
+// returnsTo tells whether the return address of a frame still lies where it lay: not where the function was left by longjmp or an exception, and the
+// stack used for something else. Its site may be in memory that is gone then.
+func (p *Points) returnsTo(sp, site uint64) bool {
+	at, ok := p.ReturnAddress(sp)
+	return ok && at == site
+}
+
+// forgetSites forgets return sites in [start, end), where code of others is or none.
+func (p *Points) forgetSites(start, end uint64) {
+	for site := start; site < end && len(p.captures.sites) > 0; site++ {
+		if p.captures.sites[site] {
+			delete(p.captures.sites, site)
+			p.dropNoted(site)
+		}
+	}
 }
 
 // dropCaptureSites gives the application's code back where returns were caught.

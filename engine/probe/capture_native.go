@@ -222,19 +222,35 @@ func (p *Points) leaveCapture(a *asm.Writer, j *Jump) asm.Site {
 
 // noteSite enters a place where native returns are caught into the table that code looks at.
 func (p *Points) noteSite(site uint64) {
-	const mask = layout.MaxCaptureSites - 1
-	first := int((uint32(site>>layout.CaptureSiteShift) ^ uint32(site)) & mask)
-	word := func(i int) int { return layout.CaptureSites + 8*(first+i) }
+	free := -1
 	for i := range layout.CaptureProbes {
-		switch p.shm.Ctl.U64(word(i)).Load() {
+		switch p.shm.Ctl.U64(siteWord(site, i)).Load() {
 		case site:
 			return
 		case 0:
-			p.shm.Ctl.U64(word(i)).Store(site)
-			return
+			if free < 0 {
+				free = i
+			}
 		}
 	}
-	p.shm.Ctl.U64(word(int(site>>4) % layout.CaptureProbes)).Store(site) // who is not there any more is asked about again
+	if free < 0 {
+		free = int(site>>4) % layout.CaptureProbes // who is not there any more is asked about again
+	}
+	p.shm.Ctl.U64(siteWord(site, free)).Store(site)
+}
+
+// siteWord is one of the words in which a place may be.
+func siteWord(site uint64, i int) int {
+	const mask = layout.MaxCaptureSites - 1
+	first := int((uint32(site>>layout.CaptureSiteShift) ^ uint32(site)) & mask)
+	return layout.CaptureSites + 8*(first+i)
+}
+
+// dropNoted takes a place out of it.
+func (p *Points) dropNoted(site uint64) {
+	for i := range layout.CaptureProbes {
+		p.shm.Ctl.U64(siteWord(site, i)).CompareAndSwap(site, 0)
+	}
 }
 
 // dropSites empties that table.

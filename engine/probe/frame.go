@@ -106,18 +106,25 @@ func (p *Points) DropDeadReturns(s *shm.Slot, rsp uint64) {
 
 // AbandonReturns counts the functions that a thread is in when it ends.
 func (p *Points) AbandonReturns(s *shm.Slot) {
-	p.eachFrame(s, func(_ uint64, pl *Counter) { pl.Word(layout.PlaceGone).Add(1) })
+	p.eachFrame(s, func(f returnFrame) { f.of.Word(layout.PlaceGone).Add(1) })
 	InitFrames(s)
 }
 
-// eachFrame calls f for the sites of a thread's frames, and what counts their returns.
-func (p *Points) eachFrame(s *shm.Slot, f func(site uint64, pl *Counter)) {
+// returnFrame is one of a thread's frames: where its return address lies, where it returns to, and what counts that.
+type returnFrame struct {
+	sp, site uint64
+	of       *Counter
+}
+
+// eachFrame calls f for a thread's frames, from the innermost.
+func (p *Points) eachFrame(s *shm.Slot, f func(returnFrame)) {
 	top := uint16(s.Get(layout.Top))
 	for range layout.FrameMax {
-		if s.Get(layout.FrameSP+8*int(top)) >= layout.FrameNone {
+		sp := s.Get(layout.FrameSP + 8*int(top))
+		if sp >= layout.FrameNone {
 			return
 		}
-		f(s.Get(layout.FrameSite+8*int(top)), p.counters[s.GetU16(layout.FramePlace+2*int(top))])
+		f(returnFrame{sp, s.Get(layout.FrameSite + 8*int(top)), p.counters[s.GetU16(layout.FramePlace+2*int(top))]})
 		top--
 	}
 }
@@ -166,8 +173,11 @@ func (p *Points) placeSites(slots []*shm.Slot) error {
 	var err error
 	if p.translator.Awaits {
 		for _, s := range slots {
-			p.eachFrame(s, func(site uint64, _ *Counter) {
-				if e := p.addSite(site); err == nil {
+			p.eachFrame(s, func(f returnFrame) {
+				if !p.returnsTo(f.sp, f.site) {
+					return
+				}
+				if e := p.addSite(f.site); err == nil {
 					err = e
 				}
 			})

@@ -209,6 +209,7 @@ func (p *Points) lostJumps(start, end uint64) {
 	for entry, j := range p.jumps.at.within(start-min(start, mostDisplaced), end) {
 		if j.end > start && !j.liesIn(p.mem) {
 			p.jumps.at.drop(entry)
+			p.forgetSites(entry, j.end)
 		}
 	}
 }

@@ -1,7 +1,10 @@
 package probe
 
 import (
+	"errors"
 	"fmt"
+
+	"golang.org/x/sys/unix"
 
 	"alleria/engine/codecache"
 	"alleria/engine/shm"
@@ -206,14 +209,22 @@ func (p *Points) PlaceAll(slots []*shm.Slot) error {
 		return err
 	}
 	for addr := range p.cache.Watched {
-		if err := p.Add(addr); err != nil {
+		if err := p.place(addr); err != nil {
 			return err
 		}
 	}
 	for addr := range p.at {
-		if err := p.Add(addr); err != nil {
+		if err := p.place(addr); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// place is Add for what was asked for before: its image may have been unmapped since, natively, by a thread that has not told of it yet.
+func (p *Points) place(addr uint64) error {
+	if err := p.Add(addr); !errors.Is(err, unix.EIO) {
+		return err
 	}
 	return nil
 }
@@ -288,7 +299,7 @@ func (p *Points) RemoveAll() {
 }
 
 // Lost forgets the breakpoints in [start, end) that are no longer there,
-// because other memory is.
+// because other memory is, and that returns are caught there: an instruction need not begin at that place any more.
 func (p *Points) Lost(start, end uint64) {
 	p.lostJumps(start, end)
 	for at, orig := range p.probes.within(start, end) {
@@ -296,6 +307,7 @@ func (p *Points) Lost(start, end uint64) {
 		if _, err := p.mem.ReadAt(b[:], int64(at)); err != nil || b[0] != 0xcc {
 			p.removed[at] = orig // a thread may have run into it just before
 			p.probes.drop(at)
+			p.forgetSites(at, at+1)
 		}
 	}
 }

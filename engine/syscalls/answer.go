@@ -1,6 +1,7 @@
 package syscalls
 
 import (
+	"alleria/engine/tracee"
 	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
@@ -86,7 +87,7 @@ func (t *Thread) guarded(regs *sys.Regs, plain uint64) (Next, error) {
 	case filter:
 		t.calls.forbid()
 	}
-	if !Restarting(&r) {
+	if !tracee.Restarting(&r) {
 		t.Done(r.Rax)
 	}
 	*regs = r

@@ -1,6 +1,9 @@
 package syscalls
 
-import "alleria/internal/sys"
+import (
+	"alleria/engine/tracee"
+	"alleria/internal/sys"
+)
 
 // Commands of membarrier (include/uapi/linux/membarrier.h) that have to do with restartable sequences.
 const (
@@ -38,7 +41,7 @@ func (t *Thread) barrier(regs *sys.Regs, plain uint64) (Next, error) {
 			return Resume, err
 		}
 	}
-	if !Restarting(&r) {
+	if !tracee.Restarting(&r) {
 		t.Done(r.Rax)
 	}
 	*regs = r

@@ -78,20 +78,6 @@ func (t *Thread) Init(c *Calls, h ThreadHost, tt *tracee.Thread) {
 // UseSlot says which slot the thread has.
 func (t *Thread) UseSlot(s *shm.Slot) { t.slot = s }
 
-// restarts tells results that make the kernel restart a system call.
-// ERESTARTSYS, ERESTARTNOINTR, ERESTARTNOHAND, ERESTART_RESTARTBLOCK
-// (include/linux/errno.h), which only a tracer ever sees.
-func restarts(rax uint64) bool {
-	switch int64(rax) {
-	case -512, -513, -514, -516:
-		return true
-	}
-	return false
-}
-
-// Restarting tells the result of a call that will be made again.
-func Restarting(r *sys.Regs) bool { return r.Orig_rax != ^uint64(0) && restarts(r.Rax) }
-
 // Entered tells the client of a watched call, and whether it did. One that the kernel
 // restarts after an interruption is the same call.
 func (t *Thread) Entered(regs *sys.Regs, nr, next uint64) bool {
@@ -220,13 +206,13 @@ func (t *Thread) Stop(regs *sys.Regs) (Next, error) {
 		if err := t.unhide(regs); err != nil {
 			return Resume, err
 		}
-		if Restarting(regs) {
+		if tracee.Restarting(regs) {
 			return Again, nil
 		}
 	}
 	switch native := t.host.Native(); {
 	case native && t.calls.By32Bits(regs.Rip):
-		if Restarting(regs) && !t.calls.host.Native() {
+		if tracee.Restarting(regs) && !t.calls.host.Native() {
 			return Resume, nil // for a handler, or the call once more
 		}
 		t.calls.ended32(t.tracee.TID, regs)
@@ -234,7 +220,7 @@ func (t *Thread) Stop(regs *sys.Regs) (Next, error) {
 	case t.toReturn, native:
 		t.calls.Ended(regs.Orig_rax, regs.Rax, regs)
 	}
-	if t.restarted = Restarting(regs); !t.restarted {
+	if t.restarted = tracee.Restarting(regs); !t.restarted {
 		t.Done(regs.Rax)
 	}
 	t.toReturn = false

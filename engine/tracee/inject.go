@@ -58,6 +58,8 @@ type Injector struct {
 	saved sys.Regs
 	at    uint64 // address of a syscall instruction
 	orig  []byte // what was there, if it was written
+	// called: the thread is at the end of a call of ours.
+	called bool
 }
 
 // Inject borrows a stopped thread; at is the address of a syscall instruction.
@@ -103,6 +105,7 @@ func (in *Injector) Call(nr uint64, args ...uint64) (uint64, error) {
 			*dst = args[i]
 		}
 	}
+	in.called = true
 	if err := in.t.CallWith(&r); err != nil {
 		return 0, err
 	}
@@ -114,13 +117,32 @@ func (in *Injector) Call(nr uint64, args ...uint64) (uint64, error) {
 }
 
 // Close restores what was borrowed.
+//
+// A call that the kernel was to make again it makes again behind a stop alone, and the thread is at the end of another call by now: it stops once more, which
+// means nothing. The program would read -514 from select else.
 func (in *Injector) Close() error {
 	if in.orig != nil {
 		if _, err := in.mem.WriteAt(in.orig, int64(in.at)); err != nil {
 			return fmt.Errorf("code at %#x: %w", in.at, err)
 		}
 	}
-	return in.t.SetRegs(&in.saved)
+	if err := in.t.SetRegs(&in.saved); err != nil || !in.called || !Restarting(&in.saved) {
+		return err
+	}
+	return in.t.Interrupt()
+}
+
+// Restarting tells the result of a call that the kernel will make again: ERESTARTSYS, ERESTARTNOINTR, ERESTARTNOHAND and ERESTART_RESTARTBLOCK
+// (include/linux/errno.h), which only a tracer ever sees.
+func Restarting(r *sys.Regs) bool {
+	if r.Orig_rax == ^uint64(0) {
+		return false
+	}
+	switch int64(r.Rax) {
+	case -512, -513, -514, -516:
+		return true
+	}
+	return false
 }
 
 // ScratchBytes is how much memory Scratch borrows.

@@ -143,6 +143,7 @@ func (p *fakeProcess) Notify(addr uint64) error                           { p.no
 func (p *fakeProcess) Unnotify(addr uint64)                               { delete(p.notified, addr) }
 func (p *fakeProcess) Settle()                                            {}
 func (p *fakeProcess) PlaceAhead([]uint64)                                {}
+func (p *fakeProcess) Gone(start, end uint64)                             {}
 func (p *fakeProcess) FindErrno(func() int64)                             {}
 func (p *fakeProcess) Unintercept(uint64)                                 {}
 func (p *fakeProcess) WatchSignals(on bool)                               { p.signals = on }

@@ -332,6 +332,7 @@ func (ps *process) refresh() error {
 		err = im.events.arm()
 	}
 	for _, l := range unloaded {
+		im.p.Gone(l.Start, l.End)
 		im.events.unloaded(l)
 		im.capture.unloaded(l)
 	}

@@ -53,6 +53,7 @@ type target interface {
 	FollowByTracer()
 	Intercept(entry uint64, fn uint32, prog *capture.Program) error
 	PlaceAhead(entries []uint64)
+	Gone(start, end uint64)
 	FindErrno(find func() int64)
 	Unintercept(entry uint64)
 
