@@ -182,8 +182,6 @@ type Thread struct {
 	slot     *shm.Slot
 	variant  codecache.Variant
 	plan     int           // see SetPlan
-	native   bool          // it runs its own code, not the cache's
-	unseen   bool          // it may have, since translations were compared last with what they were made from
 	resting  bool          // see Rest
 	faulting uint32        // the number, from 1, of an indirect branch that counts where it leads and has led to no address that there can be, see goOnAt
 	tracee   tracee.Thread // it as the kernel sees it
@@ -193,6 +191,7 @@ type Thread struct {
 	appGS    uint64
 
 	birth
+	natively
 	tables
 	callState
 	endState
@@ -215,6 +214,12 @@ type birth struct {
 	flags    *syscalls.Hidden
 	closed   *mapping.Closed // nil: it was open
 	asOf     int             // of the creator, see inheritance
+}
+
+// natively is whether a thread's own code is what it runs.
+type natively struct {
+	native bool // it does, not the cache's
+	unseen bool // it may have, since translations were compared last with what they were made from
 }
 
 // tables is which of a thread's look-up tables are filled, and for which state of the variant's translations.

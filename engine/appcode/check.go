@@ -23,10 +23,10 @@ const (
 
 // CompareCode compares what blocks were translated from with what is there.
 func (c *Pages) CompareCode() {
-	before := slices.DeleteFunc(slices.Clone(c.maps), func(m sys.Mapping) bool { return !m.Exec() })
+	before := slices.DeleteFunc(slices.Clone(c.wereMapped()), func(m sys.Mapping) bool { return !m.Exec() })
 	c.valid = false
 	c.readMaps()
-	c.near = 0
+	c.near, c.was, c.wasKnown = 0, nil, false
 	same := slices.EqualFunc(before, c.maps, sameCode)
 	var gone []uint64
 	if !same || len(c.soft) > 0 {
@@ -41,6 +41,22 @@ func (c *Pages) CompareCode() {
 	if !same {
 		c.host.ImagesChanged()
 	}
+}
+
+// keepMapped keeps the mappings that translations were made from, which are about to be read again: where a process runs natively that is done for breakpoints
+// in libraries that have just come, and compares nothing. A library that had gone from there meanwhile was taken for the new one.
+func (c *Pages) keepMapped() {
+	if c.ran != ranNot && !c.wasKnown {
+		c.was, c.wasKnown = slices.Clone(c.maps), true
+	}
+}
+
+// wereMapped is the mappings that translations were made from.
+func (c *Pages) wereMapped() []sys.Mapping {
+	if c.wasKnown {
+		return c.was
+	}
+	return c.maps
 }
 
 // other is the pages that lie in other mappings than before, or in none, or in no file and hold something else.

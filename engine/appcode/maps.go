@@ -108,6 +108,7 @@ func (c *Pages) Protect(start, end, prot uint64) (changed [][2]uint64, known boo
 // It is done when something has changed and code is wanted, not at each change: dynamic
 // linkers map and protect dozens of times before anything executes.
 func (c *Pages) readMaps() {
+	c.keepMapped()
 	c.maps = c.maps[:0]
 	c.valid = true
 	maps, err := sys.CodeMaps(c.pid)

@@ -57,7 +57,9 @@ type Pages struct {
 	buf      [2 * PageSize]byte
 	last     *[PageSize]byte
 	lastAddr uint64
-	ran      ran                 // since translations were compared with it last; see checkCode
+	ran      ran           // since translations were compared with it last; see checkCode
+	was      []sys.Mapping // the mappings as of then, where they have been read since; see wereMapped
+	wasKnown bool
 	soft     map[uint64]struct{} // of pages, those that lie in no file and do not change unnoticed; see checkCode
 	// PROT_READ gives the right to execute, too (READ_IMPLIES_EXEC)
 	readExecutes bool

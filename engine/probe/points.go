@@ -1,10 +1,7 @@
 package probe
 
 import (
-	"errors"
 	"fmt"
-
-	"golang.org/x/sys/unix"
 
 	"alleria/engine/codecache"
 	"alleria/engine/shm"
@@ -223,7 +220,7 @@ func (p *Points) PlaceAll(slots []*shm.Slot) error {
 
 // place is Add for what was asked for before: its image may have been unmapped since, natively, by a thread that has not told of it yet.
 func (p *Points) place(addr uint64) error {
-	if err := p.Add(addr); !errors.Is(err, unix.EIO) {
+	if err := p.Add(addr); !sys.NotMapped(err) {
 		return err
 	}
 	return nil

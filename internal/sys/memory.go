@@ -58,6 +58,9 @@ func (m *ProcessMemory) WriteAt(b []byte, addr int64) (int, error) {
 	return n, goneMemory(err)
 }
 
+// NotMapped tells the error of memory that is not mapped.
+func NotMapped(err error) bool { return errors.Is(err, unix.EIO) }
+
 // goneMemory tells memory that is gone from what cannot be read or written.
 func goneMemory(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
