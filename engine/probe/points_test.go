@@ -285,3 +285,43 @@ func TestPlaceAhead(t *testing.T) {
 		}
 	}
 }
+
+// TestSitesGoWithTheirCode: where other code lies at a place to which captured calls have returned, no int3 is written there any more, and the first return to it
+// is caught anew.
+func TestSitesGoWithTheirCode(t *testing.T) {
+	prog, p := newProgram(t, true)
+	const site = f + 8
+	if err := p.CatchAt(site); err != nil {
+		t.Fatal(err)
+	}
+	noted := func() (n int) {
+		for i := range layout.CaptureProbes {
+			if p.shm.Ctl.U64(siteWord(site, i)).Load() == site {
+				n++
+			}
+		}
+		return n
+	}
+	if prog.byteAt(site) != 0xcc || !p.CatchesAt(site) || noted() != 1 {
+		t.Fatalf("%#x lies there, %t, %d", prog.byteAt(site), p.CatchesAt(site), noted())
+	}
+	other := bytes.Repeat([]byte{0x91}, 32)
+	if _, err := prog.mem.WriteAt(other, f); err != nil {
+		t.Fatal(err)
+	}
+	p.Lost(codeAt, codeAt+appPage)
+	if err := p.PlaceAll(nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := prog.Fetch(f, len(other)); !bytes.Equal(got, other) || p.CatchesAt(site) || noted() != 0 {
+		t.Errorf("%x lies there, %t, %d", got, p.CatchesAt(site), noted())
+	}
+	for range 2 {
+		if err := p.CatchAt(site); err != nil || prog.byteAt(site) != 0xcc || !p.CatchesAt(site) || noted() != 1 {
+			t.Errorf("%v: %#x lies there, %t, %d", err, prog.byteAt(site), p.CatchesAt(site), noted())
+		}
+		if _, err := prog.mem.WriteAt(other, f); err != nil { // natively, and nobody has heard of it
+			t.Fatal(err)
+		}
+	}
+}
