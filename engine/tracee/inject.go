@@ -106,7 +106,8 @@ func (in *Injector) Call(nr uint64, args ...uint64) (uint64, error) {
 		}
 	}
 	in.called = true
-	if err := in.t.CallWith(&r); err != nil {
+	// Undisturbed: a signal would end the call, and what it returns then is not told from what it failed with.
+	if err := in.t.Undisturbed(func() error { return in.t.CallWith(&r) }); err != nil {
 		return 0, err
 	}
 	// minus an error number

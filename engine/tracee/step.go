@@ -45,11 +45,47 @@ func (t *Thread) Enter(sig sys.Signal) error {
 	return t.stepped()
 }
 
+// hush keeps signals from a stopped thread that has been kept from what it was to do by one: a timer may have the next one there before it has executed anything, each
+// time. Those that instructions raise come all the same.
+type hush struct {
+	t    *Thread
+	mask uint64
+	on   bool
+}
+
+// begin blocks them, once.
+func (h *hush) begin() (err error) {
+	if h.on {
+		return nil
+	}
+	k := h.t.stops.kernel
+	if h.mask, err = k.SignalMask(h.t.TID); err != nil {
+		return err
+	}
+	h.on = true
+	return k.SetSignalMask(h.t.TID, h.mask|^uint64(FaultSignals))
+}
+
+// end gives the thread, which is stopped, its mask back. What has kept it from that comes first.
+func (h *hush) end(err error) error {
+	if !h.on || err != nil {
+		return err
+	}
+	h.on = false
+	return h.t.stops.kernel.SetSignalMask(h.t.TID, h.mask)
+}
+
 // stepped waits for the end of a step.
 //
 // A step that ends in a signal which was not raised by the instruction is repeated: the
 // instruction has not been executed then.
 func (t *Thread) stepped() error {
+	h := hush{t: t}
+	return h.end(t.steppedIn(&h))
+}
+
+// steppedIn is stepped with what keeps further signals away.
+func (t *Thread) steppedIn(quiet *hush) error {
 	for {
 		s, err := t.alive()
 		if err != nil {
@@ -68,6 +104,9 @@ func (t *Thread) stepped() error {
 			t.keep(h)
 			if h.Fault() {
 				return nil
+			}
+			if err := quiet.begin(); err != nil {
+				return err
 			}
 		}
 		if err := t.stops.kernel.Step(t.TID, 0); err != nil {
@@ -132,8 +171,14 @@ func (t *Thread) CallWith(regs *sys.Regs) error {
 
 // CallStops lets a thread run to the nth of the stops that a call has at its
 // entry and its end.
-// Signals that come in between are held, not delivered.
+// Signals that come in between are held, not delivered. Once one has come in front of the call no others do until that is entered; they are what ends it then.
 func (t *Thread) CallStops(n int) error {
+	h := hush{t: t}
+	return h.end(t.callStopsIn(n, &h))
+}
+
+// callStopsIn is CallStops with what keeps further signals away.
+func (t *Thread) callStopsIn(n int, quiet *hush) error {
 	for stops := 0; stops < n; {
 		if err := t.stops.kernel.ContToCall(t.TID, 0); err != nil {
 			return err
@@ -144,10 +189,14 @@ func (t *Thread) CallStops(n int) error {
 			return err
 		case s.Event() == 0 && s.Signal() == CallStop:
 			stops++
+			err = quiet.end(nil)
 		case s.Event() == 0:
-			if err := t.hold(s.Signal()); err != nil {
-				return err
+			if err = t.hold(s.Signal()); err == nil && stops == 0 {
+				err = quiet.begin()
 			}
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
@@ -156,6 +205,13 @@ func (t *Thread) CallStops(n int) error {
 // RunTo lets a stopped thread run to the stop for a signal that is certain to come, which it returns: that for which is holds.
 // Others are held.
 func (t *Thread) RunTo(is func(*Signal) bool) (h Signal, err error) {
+	quiet := hush{t: t}
+	h, err = t.runToIn(is, &quiet)
+	return h, quiet.end(err)
+}
+
+// runToIn is RunTo with what keeps further signals away.
+func (t *Thread) runToIn(is func(*Signal) bool, quiet *hush) (h Signal, err error) {
 	for {
 		if err := t.stops.kernel.Cont(t.TID, 0); err != nil {
 			return h, err
@@ -175,5 +231,8 @@ func (t *Thread) RunTo(is func(*Signal) bool) (h Signal, err error) {
 		}
 		t.SentAgain(&h)
 		t.keep(h)
+		if err := quiet.begin(); err != nil {
+			return h, err
+		}
 	}
 }

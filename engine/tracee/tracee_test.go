@@ -119,7 +119,7 @@ func TestStep(t *testing.T) {
 	if err := th.Step(nil); err != nil || !slices.Equal(numbers(th.held), []int{sigChld}) {
 		t.Errorf("%v, held %v", err, numbers(th.held))
 	}
-	m.expect("mask 0x200", "step 0", "step 0", "mask 0x210")
+	m.expect("mask 0x200", "step 0", "mask 0xfffffffffffffb27", "step 0", "mask 0x200", "mask 0x210")
 }
 
 // TestStepLetsTrapThrough: a SIGTRAP that somebody sent, and that the thread blocks, comes with the step. It goes back to the kernel.
@@ -134,7 +134,7 @@ func TestStepLetsTrapThrough(t *testing.T) {
 	if err := th.Step(nil); err != nil || len(th.held) > 0 {
 		t.Errorf("%v, held %v", err, numbers(th.held))
 	}
-	m.expect("mask 0x0", "step 0", "step 0", "mask 0x10", "send 5")
+	m.expect("mask 0x0", "step 0", "mask 0xfffffffffffffb27", "step 0", "mask 0x0", "mask 0x10", "send 5")
 	h := Signal{SIGTRAP, siginfo(SIGTRAP, CodeTKill, os.Getpid())}
 	if !th.SentAgain(&h) || h.Info.Sender() != 77 {
 		t.Errorf("the signal that comes again is of %d, want its first sender", h.Info.Sender())
@@ -173,7 +173,23 @@ func TestCall(t *testing.T) {
 	if !slices.Equal(numbers(th.held), []int{sigUsr1}) {
 		t.Errorf("held %v", numbers(th.held))
 	}
-	m.expect("call 0", "call 0", "call 0")
+	m.expect("mask 0xfffffffffffffb27", "call 0", "call 0", "call 0", "mask 0x0")
+}
+
+// TestCallUnderStorm makes a call of the program's own. A signal that comes in front of it, and would come again each time, is kept away until the call is entered: that
+// it then ends the call is the program's business.
+func TestCallUnderStorm(t *testing.T) {
+	m, th := newMachine(t, &owner{})
+	m.mask, m.info[tid] = 1<<(sigChld-1), siginfo(sigUsr1, CodeUser, 1)
+	m.answers = []answer{
+		{request: "call", reports: []sys.Stop{stop(tid, 0, sigUsr1)}},
+		{request: "call", reports: []sys.Stop{stop(tid, 0, CallStop)}},
+		{request: "call", reports: []sys.Stop{stop(tid, 0, CallStop)}},
+	}
+	if err := th.Call(); err != nil || !slices.Equal(numbers(th.held), []int{sigUsr1}) {
+		t.Errorf("%v, held %v", err, numbers(th.held))
+	}
+	m.expect("call 0", "mask 0xfffffffffffffb27", "call 0", "mask 0x10000", "call 0")
 }
 
 // memory is a process's, from address 0.
