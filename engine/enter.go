@@ -185,6 +185,32 @@ func (t *Thread) enterCache(regs *sys.Regs, sig sys.Signal, how codecache.Entry)
 	return t.run(sig)
 }
 
+// nowhere is an address of the kernel's half, where no program may execute.
+const nowhere = 0xffff800000000000
+
+// raiseAt is where a thread goes that is to run into the fault that belongs at an address. Where memory of ours is nothing is natively: what lies there may
+// not be executed, and the fault of another place is told to be that one's (atWild).
+func (t *Thread) raiseAt(app uint64) uint64 {
+	t.wild = 0
+	if t.p.mode == ModeNative || t.vfork || !t.p.ours(app) {
+		return app
+	}
+	t.wild = app
+	return nowhere
+}
+
+// atWild tells whether a thread with these registers is to run into such a fault, and gives them the address; h is what it has reported.
+func (t *Thread) atWild(regs *sys.Regs, h *tracee.Signal) bool {
+	if t.wild == 0 || regs.Rip != nowhere {
+		return false
+	}
+	regs.Rip = t.wild
+	if h.Fault() {
+		h.Info.SetAddr(t.wild)
+	}
+	return true
+}
+
 // runNatively lets a stopped thread run its own code.
 //
 // Held signals are handed to the kernel one by one; each but the last gets its handler
@@ -211,7 +237,7 @@ func (t *Thread) runNatively(regs *sys.Regs, sig sys.Signal) error {
 			return err
 		}
 	}
-	r.Rip = t.p.points.CopyOf(r.Rip)
+	r.Rip = t.raiseAt(t.p.points.CopyOf(r.Rip))
 	if err := t.tracee.SetRegs(&r); err != nil {
 		return err
 	}

@@ -218,8 +218,9 @@ type birth struct {
 
 // natively is whether a thread's own code is what it runs.
 type natively struct {
-	native bool // it does, not the cache's
-	unseen bool // it may have, since translations were compared last with what they were made from
+	native bool   // it does, not the cache's
+	unseen bool   // it may have, since translations were compared last with what they were made from
+	wild   uint64 // where it has jumped to, which is memory of ours; see raiseAt
 }
 
 // tables is which of a thread's look-up tables are filled, and for which state of the variant's translations.

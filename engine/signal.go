@@ -32,6 +32,10 @@ func (t *Thread) signal(sig sys.Signal) error {
 			return err
 		}
 	}
+	if t.atWild(regs, &h) {
+		p.stats.Signals++
+		return t.deliver(regs, h)
+	}
 	if done, err := t.writesAgain(regs, &h); done {
 		return err
 	}
@@ -277,7 +281,7 @@ func (t *Thread) toSafePoint(regs *sys.Regs, h *tracee.Signal) error {
 	if err := t.outOfJump(regs, h); err != nil {
 		return err
 	}
-	if t.recoverState(regs, h.Fault()) {
+	if t.native && t.wild != 0 && regs.Rip == t.wild || t.recoverState(regs, h.Fault()) {
 		return nil
 	}
 	return t.tracee.Undisturbed(func() error { return t.stepToSafePoint(regs, h) })

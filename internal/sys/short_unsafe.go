@@ -107,8 +107,32 @@ func getRegs(tid int, regs *Regs) error {
 
 // setRegs is PTRACE_SETREGS. Refused: the library's, which is PTRACE_SETREGSET: its layout is that of the code that the thread executes, which may be 32-bit code.
 func setRegs(tid int, regs *Regs) error {
-	if _, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_SETREGS, uintptr(tid), 0, uintptr(unsafe.Pointer(regs)), 0, 0); e != 0 {
-		return e
+	_, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_SETREGS, uintptr(tid), 0, uintptr(unsafe.Pointer(regs)), 0, 0)
+	switch e {
+	case 0:
+		return nil
+	case unix.EIO:
+		return setEachReg(tid, regs)
+	}
+	return e
+}
+
+// setEachReg sets the registers that differ from what they are. All of them together the kernel refuses where a program has loaded a selector whose privilege level is not
+// the user's, as the processor lets it (mov gs, 1), or set a base in the kernel's half: those stay as they are.
+func setEachReg(tid int, regs *Regs) error {
+	var now Regs
+	if err := getRegs(tid, &now); err != nil {
+		return err
+	}
+	const words = unsafe.Sizeof(now) / 8
+	want, have := (*[words]uint64)(unsafe.Pointer(regs)), (*[words]uint64)(unsafe.Pointer(&now))
+	for i := range want {
+		if want[i] == have[i] {
+			continue
+		}
+		if _, _, e := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_POKEUSR, uintptr(tid), uintptr(8*i), uintptr(want[i]), 0, 0); e != 0 {
+			return e
+		}
 	}
 	return nil
 }
