@@ -27,6 +27,9 @@ func (t *Thread) enter(regs *sys.Regs, sig sys.Signal) error {
 // enterPast is enter; how is what has been counted of the entry at the address.
 func (t *Thread) enterPast(regs *sys.Regs, sig sys.Signal, how codecache.Entry) error {
 	p := t.p
+	if t.wild != 0 && regs.Rip == nowhere { // it was stopped in front of its fault
+		regs.Rip = t.wild
+	}
 	t.sync()
 	if how == codecache.Uncounted {
 		how = t.resume.Recall(regs)
@@ -74,7 +77,7 @@ func (t *Thread) enterPast(regs *sys.Regs, sig sys.Signal, how codecache.Entry) 
 		p.calls.LookAtWrites()     // nor one that opened a file
 		p.checkCode(t)
 	}
-	t.native = false
+	t.native, t.wild = false, 0
 	p.hush()
 	p.unmute()
 	return t.enterCache(regs, sig, how)

@@ -156,6 +156,9 @@ func (p *Points) placeCaptureSites(slots []*shm.Slot) error {
 		})
 	}
 	for site := range p.captures.sites {
+		if _, ok := p.probes.get(site); ok { // nothing to be read of most
+			continue
+		}
 		if p.Lost(site, site+1); p.captures.sites[site] {
 			note(p.Add(site))
 		}

@@ -139,18 +139,11 @@ func (t *Thread) replaced(s sys.Stop) bool {
 // that instructions raise: a timer may fire faster than the tracer steps, and the
 // thread would get nowhere.
 func (t *Thread) Undisturbed(steps func() error) error {
-	k := t.stops.kernel
-	mask, err := k.SignalMask(t.TID)
-	if err != nil {
+	h := hush{t: t}
+	if err := h.begin(); err != nil {
 		return err
 	}
-	if err := k.SetSignalMask(t.TID, mask|^uint64(FaultSignals)); err != nil {
-		return err
-	}
-	if err := steps(); err != nil {
-		return err
-	}
-	return k.SetSignalMask(t.TID, mask)
+	return h.end(steps())
 }
 
 // Call executes the system call that a stopped thread stands at, and leaves it
