@@ -27,9 +27,7 @@ func (t *Thread) enter(regs *sys.Regs, sig sys.Signal) error {
 // enterPast is enter; how is what has been counted of the entry at the address.
 func (t *Thread) enterPast(regs *sys.Regs, sig sys.Signal, how codecache.Entry) error {
 	p := t.p
-	if t.wild != 0 && regs.Rip == nowhere { // it was stopped in front of its fault
-		regs.Rip = t.wild
-	}
+	t.atNowhere(regs)
 	t.sync()
 	if how == codecache.Uncounted {
 		how = t.resume.Recall(regs)
@@ -202,12 +200,20 @@ func (t *Thread) raiseAt(app uint64) uint64 {
 	return nowhere
 }
 
-// atWild tells whether a thread with these registers is to run into such a fault, and gives them the address; h is what it has reported.
-func (t *Thread) atWild(regs *sys.Regs, h *tracee.Signal) bool {
+// atNowhere tells whether a thread with these registers stands in front of such a fault, or has run into it, and gives them the address that it belongs to.
+func (t *Thread) atNowhere(regs *sys.Regs) bool {
 	if t.wild == 0 || regs.Rip != nowhere {
 		return false
 	}
 	regs.Rip = t.wild
+	return true
+}
+
+// atWild is atNowhere for what the thread has reported, which gets the address, too.
+func (t *Thread) atWild(regs *sys.Regs, h *tracee.Signal) bool {
+	if !t.atNowhere(regs) {
+		return false
+	}
 	if h.Fault() {
 		h.Info.SetAddr(t.wild)
 	}
