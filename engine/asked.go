@@ -27,6 +27,7 @@ func (p *Process) watchLibrary() {
 
 func (p *Process) watch(sites []asking.Site) {
 	for _, site := range sites {
+		p.forgetReplaced(&site)
 		if site.Noted() {
 			if p.points.JumpOf(site.At) == nil && !slices.Contains(p.noted.unnoted, site) {
 				p.noted.unnoted = append(p.noted.unnoted, site)
@@ -51,6 +52,14 @@ func (p *Process) callSite(at uint64, regs *sys.Regs) *asking.Site {
 		return &p.sites[i]
 	}
 	return nil
+}
+
+// forgetReplaced forgets a site whose breakpoint, or jump, has gone natively with the code that it lay in: code that came there since has the call as it was.
+func (p *Process) forgetReplaced(site *asking.Site) {
+	if (p.hasSite(site.At) || p.points.JumpOf(site.At) != nil) && site.Lies(p.mem) {
+		p.points.Lost(site.At, site.At+1)
+		p.sites = slices.DeleteFunc(p.sites, func(s asking.Site) bool { return s.At == site.At })
+	}
 }
 
 func (p *Process) hasSite(at uint64) bool {

@@ -36,3 +36,15 @@ func TestReplacedNatively(t *testing.T) {
 		t.Errorf("status %d, it prints %s, want %s%s", r.status, got, want, clip(r.stderr))
 	}
 }
+
+// TestAttachesFromReloaded: a library's own call of ptrace is known of wherever it has been loaded, also where it lay before.
+func TestAttachesFromReloaded(t *testing.T) {
+	t.Parallel()
+	prog, lib := build(t, "../../testdata/intercept/attaches.c", ""), build(t, "../../testdata/intercept/attaches.c", "-shared -fPIC -DLIBRARY")
+	dir := workDir(t)
+	file := writeFile(t, dir, "c.xml", numberConfig)
+	r := run(t, command{argv: []string{alleria(), "-q", "record", "-o", profileDir, "-c", file, "--", prog, lib}, dir: dir})
+	if got, want := string(r.stdout), "0\n0\n0\n"; got != want || r.status != 0 {
+		t.Errorf("status %d, it prints %s, want %s%s", r.status, got, want, clip(r.stderr))
+	}
+}
