@@ -45,8 +45,34 @@ func generalArgs() []uint32 { return []uint32{7, 6, 2, 1, 8, 9} }
 // Registers of results.
 const rax, rdx = 0, 2
 
-// locate gives each argument and the result its place.
+// locate gives each argument and the result its place. Arguments that are left out have none, nor have those of which it is not known.
 func (c *Compiler) locate(p *Prototype) (args []place, result place) {
+	if p.Left == nil {
+		return c.locateAll(p)
+	}
+	q := *p
+	q.Args = nil
+	for i, t := range p.Args {
+		if !p.Left[i] {
+			q.Args = append(q.Args, t)
+		}
+	}
+	there, result := c.locateAll(&q)
+	args = make([]place, len(p.Args))
+	for i := range args {
+		if p.Left[i] {
+			continue
+		}
+		if p.Unsure == nil || !p.Unsure[i] {
+			args[i] = there[0]
+		}
+		there = there[1:]
+	}
+	return args, result
+}
+
+// locateAll is locate where nothing is left out.
+func (c *Compiler) locateAll(p *Prototype) (args []place, result place) {
 	if p.Go {
 		return c.locateGo(p)
 	}

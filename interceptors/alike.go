@@ -21,14 +21,18 @@ func (c *Compiler) alike(p *Prototype) ([]byte, bool) {
 		b = append(b, n)
 	}
 	number := func(n uint64) { b = binary.AppendUvarint(b, n) }
-	for _, set := range []bool{p.Go, p.Windows, p.Unplaced, p.Results, p.CaptureResult, p.Variadic, p.Format} {
+	for _, set := range []bool{p.Go, p.Windows, p.Unplaced, p.Results, p.CaptureResult, p.Variadic, p.Format, p.Left != nil} {
 		flag(set)
 	}
 	for _, n := range []uint64{uint64(p.Result), uint64(p.Clang), uint64(p.Rust), uint64(p.Fails), uint64(p.ResultAs), uint64(p.Widest), p.MaxBytes, uint64(p.ResultScope), uint64(len(p.Args))} {
 		number(n)
 	}
-	for _, t := range p.Args {
+	for i, t := range p.Args {
 		number(uint64(t))
+		if p.Left != nil {
+			flag(p.Left[i])
+			flag(p.Unsure[i])
+		}
 	}
 	for i := range p.Captures {
 		w := &p.Captures[i]

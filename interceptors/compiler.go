@@ -32,6 +32,8 @@ type Prototype struct {
 	ResultAs calls.TypeID
 	// Unplaced: where the function's arguments travel nobody can tell.
 	Unplaced bool
+	// Left are parameters that the compiler has left out, by index, and Unsure those of which it is not known where they travel; nil: none.
+	Left, Unsure []bool
 	// Clang is the version of clang that compiled the function, which differs from the convention; 0: another compiler.
 	Clang int
 	// Widest is how many bytes the widest vector has that the function may take or return in a register; 0: any.

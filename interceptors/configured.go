@@ -16,6 +16,7 @@ func (c *Compiler) Configured(ic *config.Intercept, known *Prototype) *Prototype
 		p.Args = append(p.Args, known.Args...)
 		p.Result, p.Variadic, p.Go, p.Windows, p.Results, p.Clang, p.Widest = known.Result, known.Variadic, known.Go, known.Windows, known.Results, known.Clang, known.Widest
 		p.Rust, p.Unplaced, p.Fails = known.Rust, known.Unplaced, known.Fails
+		p.Left, p.Unsure = slices.Clone(known.Left), slices.Clone(known.Unsure)
 	}
 	if known != nil && ic.Auto {
 		p.CaptureResult, p.Format = known.CaptureResult, known.Format
@@ -28,6 +29,9 @@ func (c *Compiler) Configured(ic *config.Intercept, known *Prototype) *Prototype
 	for _, q := range ic.Parameters {
 		for len(p.Args) <= q.Index {
 			p.Args = append(p.Args, 0)
+			if p.Left != nil {
+				p.Left, p.Unsure = append(p.Left, false), append(p.Unsure, false)
+			}
 		}
 		t := c.use(q.Type)
 		if p.Rust == 0 || known == nil || q.Index >= len(known.Args) { // of a Rust type a configuration cannot say how it is represented

@@ -3,6 +3,7 @@ package interceptors
 import (
 	"debug/dwarf"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -53,8 +54,11 @@ func (c *Compiler) Described(data *debuginfo.Data, fn *dwarf.Entry, depth int) (
 	}
 	p = &Prototype{CaptureResult: true}
 	params, variadic := d.params(fn)
+	inOrder(params)
 	p.Variadic = variadic
 	d.compiler(fn, p)
+	said := d.evidence(fn, params)
+	fortran := d.isFortran(fn)
 	name := d.name(fn)
 	var names []string
 	for _, e := range params {
@@ -72,6 +76,13 @@ func (c *Compiler) Described(data *debuginfo.Data, fn *dwarf.Entry, depth int) (
 			continue
 		}
 		d.argument(p, e, names[i], i < placed, depth)
+		if fortran && !said[i].value() {
+			d.byAddress(p)
+		}
+	}
+	d.settle(p, fn, said)
+	if p.Go {
+		addDictionary(p, name, names)
 	}
 	if off, ok := d.typeOf(fn); ok {
 		p.Result = d.used[debugKey{off: off, depth: depth}]
@@ -127,10 +138,38 @@ func (d *debugInfo) compiler(fn *dwarf.Entry, p *Prototype) {
 	}
 }
 
+// addDictionary puts the hidden parameter of a generic Go function in its place, which says what its type parameters are: it comes first, of methods behind the
+// receiver. Debug information lists it where the compiler was not to optimise.
+func addDictionary(p *Prototype, name string, names []string) {
+	if !strings.Contains(name, "[go.shape.") || slices.Contains(names, ".dict") {
+		return
+	}
+	at := 0
+	if !strings.HasSuffix(name, "]") { // a method, or a function within, which has caught it
+		_, last, _ := strings.Cut(name[strings.LastIndex(name, "]")+1:], ".")
+		if last == "" || len(p.Args) == 0 || strings.HasPrefix(last, "func") || strings.Contains(last, ".func") {
+			return
+		}
+		at = 1
+	}
+	p.Args = slices.Insert(p.Args, at, 0)
+	for i := range p.Captures {
+		if p.Captures[i].Index >= at {
+			p.Captures[i].Index++
+		}
+	}
+}
+
 // goResults finds the results of a Go function, which are parameters that are written: of several a record is made.
 func (d *debugInfo) goResults(p *Prototype, fn *dwarf.Entry, depth int) {
 	r := calls.Type{Kind: calls.Struct, Name: "results", Align: 1}
+	named := make(map[string]bool)
 	for _, e := range d.outputs(fn) {
+		if name := d.name(e); name != "" && name != "_" && named[name] {
+			continue // where a deferred function can reach a result it is listed twice
+		} else {
+			named[name] = true
+		}
 		t, _ := d.param(e, depth)
 		if t == 0 {
 			return
@@ -220,6 +259,9 @@ func (d *debugInfo) params(fn *dwarf.Entry) (params []*dwarf.Entry, variadic boo
 	return nil, false
 }
 
+// tagParameterPack is GCC's DW_TAG_GNU_formal_parameter_pack, which holds the parameters that a template's pack stands for.
+const tagParameterPack dwarf.Tag = 0x4108
+
 func (d *debugInfo) children(fn *dwarf.Entry) (params []*dwarf.Entry, variadic bool) {
 	for _, e := range d.within(fn) {
 		switch e.Tag {
@@ -227,6 +269,9 @@ func (d *debugInfo) children(fn *dwarf.Entry) (params []*dwarf.Entry, variadic b
 			if output, _ := e.Val(dwarf.AttrVarParam).(bool); !output { // a result, in Go
 				params = append(params, e)
 			}
+		case tagParameterPack:
+			pack, _ := d.children(e)
+			params = append(params, pack...)
 		case dwarf.TagUnspecifiedParameters:
 			variadic = true
 		}

@@ -250,7 +250,7 @@ func (d *debugInfo) array(e *dwarf.Entry, depth int) calls.TypeID {
 	var counts []uint64
 	for _, s := range d.within(e) {
 		if s.Tag == dwarf.TagSubrangeType || s.Tag == dwarf.TagEnumerationType {
-			counts = append(counts, elements(s))
+			counts = append(counts, d.elements(s))
 		}
 	}
 	vector, _ := e.Val(attrGNUVector).(bool)
@@ -283,12 +283,16 @@ func (d *debugInfo) forgotten(e *dwarf.Entry, size uint32, vector bool) uint64 {
 }
 
 // elements is how many elements a dimension has; 0: it is not known before the program runs.
-func elements(s *dwarf.Entry) uint64 {
+func (d *debugInfo) elements(s *dwarf.Entry) uint64 {
 	if n, ok := s.Val(dwarf.AttrCount).(int64); ok {
 		return uint64(max(n, 0))
 	}
 	if n, ok := s.Val(dwarf.AttrUpperBound).(int64); ok {
-		return uint64(max(n-number(s, dwarf.AttrLowerBound)+1, 0))
+		low := number(s, dwarf.AttrLowerBound)
+		if s.Val(dwarf.AttrLowerBound) == nil && d.isFortran(s) {
+			low = 1
+		}
+		return uint64(max(n-low+1, 0))
 	}
 	return 0
 }

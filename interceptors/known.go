@@ -1,6 +1,9 @@
 package interceptors
 
 import (
+	"slices"
+	"strings"
+
 	"alleria/internal/symbols"
 )
 
@@ -26,6 +29,9 @@ func (c *Compiler) Known(im *symbols.Image, system bool, fn *symbols.Function, v
 	}
 	if data, entry, err := im.Subprogram(vaddr); err == nil {
 		if p, err := c.Described(data, entry, depth); err == nil {
+			if slices.ContainsFunc(names, func(n string) bool { return strings.Contains(n, ".isra.") }) {
+				p.CaptureResult = false // GCC leaves out results that nobody reads
+			}
 			return p
 		}
 	}

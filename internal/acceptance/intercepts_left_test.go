@@ -2,6 +2,8 @@ package acceptance
 
 import (
 	"fmt"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -77,5 +79,36 @@ func TestReturnOfLeft(t *testing.T) {
 	intercepted(t, dir, c, prog)
 	if got, want := intercepts(t, dir), []string{"unsure(n=-1) <left without returning>", "unsure(n=0) = 1"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestInterceptRemoved: of functions that a compiler has changed, whose copies may have other names, arguments that are not passed are not made up, and those that are
+// passed are right.
+func TestInterceptRemoved(t *testing.T) {
+	t.Parallel()
+	const source = "../../testdata/intercept/removed.c"
+	line := regexp.MustCompile(`^(addk\S*\(s=&\{a=100\}, k=[5?]\) = (105|\?).*|pick\S*\(n=[0-4?], b=[3-7], c=(77|\?)\) = [3-7?]|last\S*\(k=[5?], n=[0-4?], s=&\{a=105\}\) returned.*)$`)
+	for _, cc := range []string{"gcc -O0", "gcc -O2", "gcc -O2 -gdwarf-4", "gcc -O3", "clang -O0", "clang -O2", "clang -O2 -gdwarf-4"} {
+		t.Run(cc, func(t *testing.T) {
+			t.Parallel()
+			dir := workDir(t)
+			compiler, flags, _ := strings.Cut(cc, " ")
+			prog := filepath.Join(dir, "removed")
+			if compiler == "clang" {
+				buildClang(t, compiler, source, prog, "-Wno-unused "+flags)
+			} else {
+				prog = build(t, source, flags)
+			}
+			run(t, command{argv: []string{alleria(), "-q", "record", "-o", profileDir, "--intercept", "addk@main", "--intercept", "pick@main", "--intercept", "last@main", "--", prog}, dir: dir})
+			got := intercepts(t, dir)
+			for _, l := range got {
+				if !line.MatchString(l) {
+					t.Errorf("it captures %s", l)
+				}
+			}
+			if len(got) != 15 {
+				t.Errorf("%d calls, want 15", len(got))
+			}
+		})
 	}
 }

@@ -25,6 +25,9 @@ type Data struct {
 	types map[uint64]dwarf.Offset // by signature, once it was asked for
 	info  func() ([]byte, error)  // reads .debug_info for that; nil: all signatures are known
 	units []*dwarf.Entry          // see Units
+	// read reads a section, sections has those that were asked for; see section.
+	read     func(name string) ([]byte, error)
+	sections map[string][]byte
 }
 
 // Of is debug information without type units.
@@ -39,7 +42,8 @@ func Read(f *elf.File) (*Data, error) {
 		if err != nil {
 			return nil, fmt.Errorf("debug information: %w", err)
 		}
-		return &Data{Data: data, info: func() ([]byte, error) { return contents(f, "info") }}, nil
+		read := func(name string) ([]byte, error) { return contents(f, name) }
+		return &Data{Data: data, info: func() ([]byte, error) { return contents(f, "info") }, read: read}, nil
 	}
 	sections := make(map[string][]byte)
 	for _, s := range f.Sections {
@@ -51,7 +55,7 @@ func Read(f *elf.File) (*Data, error) {
 			sections[name] = b
 		}
 	}
-	d := &Data{types: make(map[uint64]dwarf.Offset)}
+	d := &Data{types: make(map[uint64]dwarf.Offset), read: func(name string) ([]byte, error) { return contents(f, name) }}
 	signatures(sections["info"], d.types)
 	info := join(sections["info"], sections["types"], d.types)
 	var err error

@@ -138,6 +138,9 @@ func (x *intercepts) find(l *symbols.Loaded, window int, f *config.Function) {
 		}
 	} else {
 		found = l.Image.Find(f.Name, f.Decorated)
+		if ic := f.Intercept; ic.Auto && len(ic.Parameters) == 0 && ic.RetType.IsZero() && !ic.Changes() {
+			found = append(found, l.Image.Copies(f.Name, f.Decorated)...) // who says what parameters there are does not mean what a copy has left of them
+		}
 	}
 	seen := false
 	pattern := f.Name == "" || strings.Contains(f.Name, "*")

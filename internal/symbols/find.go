@@ -2,6 +2,7 @@ package symbols
 
 import (
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -30,6 +31,24 @@ func (im *Image) Find(pattern string, linked bool) []*Function {
 func (im *Image) Select(pattern string, linked bool) []*Function {
 	m := matcher{p: NewPattern(pattern), linked: linked, clones: true, parents: true}
 	return im.match(&m)
+}
+
+// Copies is the whole copies of functions that a name means and Find leaves out, which are entered by calls: foo.constprop.0 and foo.isra.0, not their parts.
+func (im *Image) Copies(pattern string, linked bool) []*Function {
+	if namesClone(pattern) {
+		return nil // Find has them
+	}
+	return slices.DeleteFunc(im.Select(pattern, linked), func(f *Function) bool { return !f.isCopy() })
+}
+
+// isCopy tells a whole copy of a function from the function and from its parts.
+func (f *Function) isCopy() bool {
+	parent := f.Parent()
+	if parent == "" {
+		return false
+	}
+	suffix := f.Linked()[len(parent):]
+	return !strings.Contains(suffix, ".cold") && !strings.Contains(suffix, ".part.")
 }
 
 // matcher is a compiled Find.
