@@ -103,6 +103,9 @@ func (t *Thread) execute(regs *sys.Regs) error {
 	if err := t.tracee.GetRegs(regs); err != nil {
 		return err
 	}
+	if !own && t.tracee.Raised() != nil {
+		regs.Eflags &^= translate.FlagTrap // an iretq or popf that faults leaves the step's, which the kernel takes for the program's
+	}
 	if next, ok := emulate.Icebp(t.p.code.Fetch(at, 15), at); ok && t.tracee.Raised() == nil {
 		return t.icebp(regs, next)
 	}

@@ -75,6 +75,7 @@ func (t *Thread) Registers(b *codecache.Block, at uint32, regs *sys.Regs, exact 
 			regs.Rsp -= popped
 		}
 	case exact:
+		t.farOperand(regs, at-uint32(pos.At[i].Exec))
 		t.unspill(b, at, regs)
 		t.wrote = b.Rec.ID != 0 && t.cache.Writes(&b.Rec, at)
 	case clean, at == uint32(pos.At[i].Exec), b.Rec.ID != 0 && t.cache.Again(&b.Rec, at): // also between the iterations of a repeated string instruction
@@ -83,6 +84,18 @@ func (t *Thread) Registers(b *codecache.Block, at uint32, regs *sys.Regs, exact 
 		return false
 	}
 	return true
+}
+
+// farOperand takes the register back that the instruction at a place in the cache has for its operand's address, if it has one; into is how far behind the beginning of
+// the instruction's code that is.
+func (t *Thread) farOperand(regs *sys.Regs, into uint32) {
+	a := t.cache.RegionAt(regs.Rip)
+	if a == nil || into == 0 || uint64(into) > regs.Rip-a.Base {
+		return
+	}
+	if r, ok := translate.FarScratch(a.Mem[regs.Rip-a.Base-uint64(into):]); ok {
+		*RegOf(regs, r) = t.slot.Get(translate.FarSpill)
+	}
 }
 
 // TargetLoad tells of a place in the cache how long the load from a branch's target there is (translate.TargetLoad), 0 if there is none, and by how much the

@@ -1,6 +1,9 @@
 package translate
 
 import (
+	"bytes"
+
+	"alleria/engine/asm"
 	"alleria/engine/codecache"
 	"alleria/engine/x86"
 )
@@ -59,6 +62,23 @@ func (u *Translator) movAddress(r x86.Reg, app, addr uint64) {
 
 // farSpill is the spill word of relocate.
 const farSpill = 0x10 // layout.S2
+
+// FarScratch tells which register code that begins an instruction borrows for the address of an operand that is far away, and keeps in FarSpill; false: none. The
+// operand may fault.
+func FarScratch(code []byte) (x86.Reg, bool) {
+	const size = 9
+	if len(code) < size || code[3]&^(7<<3) != 4 {
+		return 0, false
+	}
+	r := x86.Reg(code[3] >> 3)
+	var buf [16]byte
+	a := asm.New(buf[:], 0, 0)
+	a.StoreWord(farSpill, r)
+	return r, a.Pos() == size && bytes.Equal(code[:size], buf[:size])
+}
+
+// FarSpill is the word that keeps it.
+const FarSpill = farSpill
 
 // RipTarget is the absolute address of a RIP-relative operand.
 // The displacement counts from the end of the instruction, constants included.

@@ -283,7 +283,7 @@ func (u *Translator) block(app uint64) (b *codecache.Block, next uint64) {
 		u.spend(b, ins)
 		next = u.plainBlock(b, ins)
 	}
-	u.checkPointer(b, &ins[len(ins)-1], next)
+	u.checkPointer(b, &ins[len(u.pos)-1], next) // of what has been written: recording may leave some to the next block
 	u.askCounted(next)
 	u.finish(b)
 	return b, next

@@ -174,7 +174,8 @@ static int fill(struct a_insn *o, const ZydisDecodedInstruction *in, const Zydis
 	if (in->attributes & ZYDIS_ATTRIB_HAS_MODRM) {
 		o->modrm_off = in->raw.modrm.offset;
 		o->modrm = in->raw.modrm.mod << 6 | in->raw.modrm.reg << 3 | in->raw.modrm.rm;
-		if (in->raw.modrm.mod == 0 && in->raw.modrm.rm == 5) o->attr |= A_RIPREL;
+		/* Moves of control and debug registers take no notice of mod: they have no displacement. */
+		if (in->raw.modrm.mod == 0 && in->raw.modrm.rm == 5 && in->raw.disp.size == 32) o->attr |= A_RIPREL;
 	}
 	if (in->attributes & ZYDIS_ATTRIB_HAS_SIB) o->sib_off = in->raw.sib.offset;
 	o->disp_off = in->raw.disp.offset;
