@@ -186,7 +186,8 @@ func (t *Thread) Interrupted() {
 
 // Stops tells whether the thread is to stop at system calls.
 func (t *Thread) Stops() bool {
-	return t.host.Native() && (t.calls.StopNatively() || t.host.Away()) || t.toReturn
+	// Within a call that it has stopped at the entry of it stops at the end too, whether anybody still waits for calls: a window that one has opened is open from there on.
+	return t.host.Native() && (t.calls.StopNatively() || t.inside || t.host.Away()) || t.toReturn
 }
 
 // Stop handles a stop at a system call, at its entry or its end: of a native

@@ -306,3 +306,21 @@ func TestLoadAndUnload(t *testing.T) {
 		}
 	}
 }
+
+// TestCallOpensNatively: code right behind a system call that opens a window natively is in it, each time.
+func TestCallOpensNatively(t *testing.T) {
+	t.Parallel()
+	prog := build(t, "../../testdata/events/opens-at-calls.c", "-O1")
+	for range 4 {
+		dir := workDir(t)
+		file := writeFile(t, dir, "c.xml", `<AlleriaConfig version="1.0"><Window name="w" reopenable="true"><On><Syscall number="110"/></On><Till><Instructions threshold="10" since="open"/></Till>`+
+			`<Profile><Process><Thread><Image main="true"><Function><Instruction cat="any"/></Function></Image></Thread></Process></Profile></Window></AlleriaConfig>`)
+		run(t, command{argv: []string{alleria(), "-q", "record", "--no-aslr", "-c", file, "-o", profileDir, "--", prog}, dir: dir})
+		if n := len(openings(t, dir)); n != 20 {
+			t.Errorf("%d openings, want 20", n)
+		}
+		if n := len(dumpLines(t, dir)); n != 200 {
+			t.Errorf("%d instructions, want 200", n)
+		}
+	}
+}
