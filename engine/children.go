@@ -230,7 +230,10 @@ func (tr *Tracer) adoptNew(tid, event int, k told) error {
 // detachThread lets a new thread run on untraced.
 // It keeps its application's gs and runs its own code; the others go on as before.
 func (tr *Tracer) detachThread(t *Thread, regs *sys.Regs) error {
-	t.p.detachedThreads = true
+	if !t.p.detachedThreads {
+		t.p.detachedThreads = true
+		t.p.unpatch()
+	}
 	t.borrowSlot()
 	if err := t.giveAllBack(); err != nil { // who would hear of its faults
 		return err
@@ -243,6 +246,14 @@ func (tr *Tracer) detachThread(t *Thread, regs *sys.Regs) error {
 		return err
 	}
 	return t.tracee.DetachHolding()
+}
+
+// unpatch takes everything of ours out of the process's code, where threads run into it that nobody traces, and has the others stay in the cache.
+func (p *Process) unpatch() {
+	p.KeepTranslated()
+	thaw := p.freeze()
+	defer thaw()
+	p.points.RemoveAll()
 }
 
 // borrowSlot gives a thread that is detached another one's slot: state recovery looks at one, though a thread behind a system call
@@ -419,6 +430,9 @@ func (tr *Tracer) adoptFollowed(tid, event int, k told) error {
 // followBorn is follow for what a thread that is followed has brought forth.
 func (tr *Tracer) followBorn(tid, pid int, k told) error {
 	if tr.followed.Quitting() {
+		if tid != pid { // a thread: its process is let go by itself
+			return tr.stops.Bare(tid).Detach(0)
+		}
 		return tr.detach(pid, 0, nil)
 	}
 	return tr.followed.FollowBorn(tid, pid, k.follower, k.has)

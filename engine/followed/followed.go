@@ -13,6 +13,7 @@
 package followed
 
 import (
+	"errors"
 	"fmt"
 	"io"
 
@@ -179,16 +180,26 @@ func (f *Threads) Stop(s sys.Stop) error {
 		if !f.quitting {
 			return f.leave(bare, sig)
 		}
-		f.remove(t.pid)
-		delete(f.threads, tid)
-		if tid == t.pid {
-			return f.host.DetachStopped(tid, sig)
-		}
-		return bare.Detach(sig)
+		return f.letGo(bare, s, t, sig)
 	case site != nil:
 		return f.asked(bare, t, site, &regs)
 	}
 	return f.event(bare, s, t)
+}
+
+// letGo detaches a thread that stands, as all are. What it has just created stands or will, and nobody else says whose it is: it is told of first.
+func (f *Threads) letGo(bare *tracee.Thread, s sys.Stop, t thread, sig sys.Signal) error {
+	var err error
+	switch ev := s.Event(); ev {
+	case tracee.EventFork, tracee.EventVfork, tracee.EventClone:
+		err = f.tell(bare, t, ev)
+	}
+	f.remove(t.pid)
+	delete(f.threads, s.TID)
+	if s.TID == t.pid {
+		return errors.Join(err, f.host.DetachStopped(s.TID, sig))
+	}
+	return errors.Join(err, bare.Detach(sig))
 }
 
 // event handles what the kernel reports of processes and programs, and passes everything else on.
@@ -225,6 +236,19 @@ func (f *Threads) event(bare *tracee.Thread, s sys.Stop, t thread) error {
 
 // born takes the event of a thread that has created something, which goes on then.
 func (f *Threads) born(parent *tracee.Thread, t thread, kernel int) error {
+	if err := f.tell(parent, t, kernel); err != nil {
+		return err
+	}
+	if kernel != tracee.EventVfork { // it creates nothing until the child executes a program, or ends
+		if err := f.stopAtEnd(parent, t); err != nil {
+			return err
+		}
+	}
+	return parent.Cont(0)
+}
+
+// tell says what a thread has created, as its event has it.
+func (f *Threads) tell(parent *tracee.Thread, t thread, kernel int) error {
 	id, err := f.message(parent, t, kernel)
 	if err != nil {
 		return err
@@ -243,19 +267,10 @@ func (f *Threads) born(parent *tracee.Thread, t thread, kernel int) error {
 	if event != tracee.EventClone {
 		f.watchFor(pid, id)
 	}
-	waits := kernel == tracee.EventVfork // it creates nothing until the child executes a program, or ends
-	if event != tracee.EventClone && !waits && t.program != nil {
+	if event != tracee.EventClone && kernel != tracee.EventVfork && t.program != nil {
 		t.program.copied = true
 	}
-	if err := f.host.Born(pid, id, event, t.options); err != nil {
-		return err
-	}
-	if !waits {
-		if err := f.stopAtEnd(parent, t); err != nil {
-			return err
-		}
-	}
-	return parent.Cont(0)
+	return f.host.Born(pid, id, event, t.options)
 }
 
 // ending takes the first thread of a process that stands in front of its end.
