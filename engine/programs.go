@@ -113,13 +113,18 @@ func (tr *Tracer) beginExecuted(pid int, from inherited, fate Fate) error {
 		p.close()
 		return err
 	}
-	if err := tr.begin(p, t, &regs); err != nil {
+	err = tr.begin(p, t, &regs)
+	if err == nil {
+		err = p.watchStart(regs.Rip)
+	}
+	if err == nil {
+		err = t.enter(&regs, 0)
+	}
+	if err == nil || tracee.Passing(err) || sys.Dying(pid) {
 		return err
 	}
-	if err := p.watchStart(regs.Rip); err != nil {
-		return err
-	}
-	return t.enter(&regs, 0)
+	p.failed(err) // whoever asked knows the program before alone, which is gone
+	return nil
 }
 
 // untraced lets a program that cannot be traced run to its

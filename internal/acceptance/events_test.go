@@ -325,3 +325,25 @@ func TestCallOpensNatively(t *testing.T) {
 		}
 	}
 }
+
+// TestAddressesOfNoInstruction: addresses that an event names, at which data lies, or an instruction goes on, or nothing, change nothing of what the program does.
+func TestAddressesOfNoInstruction(t *testing.T) {
+	t.Parallel()
+	prog := build(t, "../../testdata/events/places.c", "-O1 -no-pie")
+	at := labels(t, prog)
+	for _, addr := range []uint64{at["number"], at["number"] + 1, at["datum"], 0x20000000} {
+		for _, argv := range [][]string{{prog}, {"env", prog}, {prog, "/bin/true"}} {
+			dir := workDir(t)
+			file := writeFile(t, dir, "c.xml", fmt.Sprintf(`<AlleriaConfig version="1.0"><Window name="w"><On><Address value="%#x"/></On>`+
+				`<Profile><Process><Thread><Image main="true"><Function><Instruction cat="any"/></Function></Image></Thread></Process></Profile></Window></AlleriaConfig>`, addr))
+			r := run(t, command{argv: append([]string{alleria(), "-q", "record", "-c", file, "-o", profileDir, "--"}, argv...), dir: dir})
+			status := 7
+			if len(argv) > 1 && argv[0] == prog {
+				status = 0
+			}
+			if want := "5 0x11223344\n"; string(r.stdout) != want || r.status != status {
+				t.Errorf("%#x, %q: status %d, it prints %s, want %d and %s%s", addr, argv, r.status, clip(r.stdout), status, want, clip(r.stderr))
+			}
+		}
+	}
+}

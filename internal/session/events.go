@@ -9,6 +9,7 @@ import (
 
 	"alleria/config"
 	"alleria/engine"
+	"alleria/engine/x86"
 	"alleria/internal/symbols"
 	"alleria/window"
 )
@@ -81,7 +82,7 @@ func (e *events) arm() error {
 		if ev := leaf.Event; ev.Kind == config.EventAddress && ev.HasValue && !e.found[leaf] {
 			// An absolute address needs no image: it is watched even where nothing
 			// is mapped yet.
-			errs = append(errs, e.watch(leaf, ev.Value))
+			errs = append(errs, e.watchPlace(leaf, ev.Value))
 		}
 	}
 	for _, l := range e.im.tables.Symbols.Images() {
@@ -114,8 +115,53 @@ func (e *events) armAddress(leaf *window.Leaf, l *symbols.Loaded) error {
 	if leaf.Event.HasValue {
 		return nil
 	}
-	return e.watch(leaf, leaf.Event.Offset+l.Bias)
+	return e.watchPlace(leaf, leaf.Event.Offset+l.Bias)
 }
+
+// watchPlace watches an address that somebody has written down. Natively that takes a byte of the program's: where it is not known for certain that an instruction begins there,
+// which may be data, or nothing yet, the process stays in the cache, which changes nothing.
+func (e *events) watchPlace(leaf *window.Leaf, addr uint64) error {
+	if !e.begins(addr) {
+		e.im.p.KeepTranslated()
+	}
+	return e.watch(leaf, addr)
+}
+
+// begins tells whether an instruction of a function of an image begins at an address, by decoding the function up to there.
+func (e *events) begins(addr uint64) bool {
+	for _, l := range e.im.tables.Symbols.Images() {
+		at := addr - l.Bias
+		if !slices.ContainsFunc(l.Image.Segments, func(s symbols.Segment) bool {
+			return s.Prot&symbols.Exec != 0 && s.Prot&symbols.Write == 0 && at-s.Vaddr < s.MemSize
+		}) {
+			continue
+		}
+		f := l.Image.Lookup(at)
+		if f == nil || at-f.Addr > mostDecoded {
+			return false
+		}
+		code := make([]byte, at-f.Addr+longestInsn)
+		n, _ := l.Image.ReadVaddr(code, f.Addr)
+		var one [1]x86.Insn
+		for code, from := code[:n], f.Addr; from <= at; {
+			if from == at {
+				return true
+			}
+			k, _ := x86.Decode(code, from, one[:])
+			if k == 0 || int(one[0].Len) > len(code) {
+				return false
+			}
+			code, from = code[one[0].Len:], one[0].Next()
+		}
+		return false
+	}
+	return false
+}
+
+const (
+	mostDecoded = 1 << 20 // bytes of a function
+	longestInsn = 15
+)
 
 // armFunction watches a function by its name in an image.
 func (e *events) armFunction(leaf *window.Leaf, l *symbols.Loaded) error {
