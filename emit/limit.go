@@ -63,7 +63,8 @@ func (r *ready) within(l *limit) (bool, error) {
 	if l.size > 0 {
 		// Blocks that the frame needs are written first, which may take more than it does.
 		if err := r.stream.define(r.ids); err != nil {
-			return false, err
+			r.stream.breaks(err)
+			return true, nil // it is lost as without a bound
 		}
 		left := l.size - endBytes - r.stream.p.run.Written()
 		if left <= int64(len(r.body)) {
@@ -84,6 +85,15 @@ func (s *Stream) define(ids []uint32) error {
 	defer s.mu.Unlock()
 	_, err := s.p.define(ids, &s.missing)
 	return err
+}
+
+// breaks says that the stream's output has ended.
+func (s *Stream) breaks(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.err = err
+	s.failed.Store(true)
+	s.loseWritten(err)
 }
 
 // cut encodes a frame anew with its first instructions only.

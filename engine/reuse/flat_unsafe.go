@@ -12,6 +12,9 @@ func bytesOf[T any](s []T) []byte {
 
 // valuesOf is the values that lie in memory of their size, at an address that is a multiple of eight.
 func valuesOf[T any](b []byte) []T {
+	if len(b) == 0 { // which may lie behind the end of what was read
+		return nil
+	}
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/sizeOf[T]())
 }
 
