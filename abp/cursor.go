@@ -68,7 +68,7 @@ func (c *cursor) add(p *Process, ref *FrameRef) {
 func (c *cursor) open() step {
 	for ; c.next < len(c.refs); c.next++ {
 		p, ref := c.procs[c.next], c.refs[c.next]
-		if !c.query.wantsFrame(&ref.FrameHeader) || p.Lacks(ref) {
+		if !c.query.wantsFrame(p, &ref.FrameHeader) || p.Lacks(ref) {
 			continue
 		}
 		wanted, err := c.start(p, ref)

@@ -21,6 +21,7 @@ const (
 type matcher struct {
 	q        *Query
 	p        *Process
+	time     Range  // of the query, in this process
 	plain    bool   // everything matches
 	byCode   bool   // filters on functions or addresses are present
 	windows  uint64 // a bit for each window that is asked for; 0: they are not
@@ -35,8 +36,8 @@ type matcher struct {
 // newMatcher resolves the query's names in one process.
 // A name that no function has leaves nothing to match, which is no error here.
 func newMatcher(p *Process, q *Query) *matcher {
-	m := &matcher{q: q, p: p, byCode: len(q.Functions) > 0 || !q.Code.All()}
-	m.plain = !m.byCode && q.Data.All() && q.Time.All() && q.Ordinals.All() && len(q.Windows) == 0
+	m := &matcher{q: q, p: p, time: q.TimeIn(p), byCode: len(q.Functions) > 0 || !q.Code.All()}
+	m.plain = !m.byCode && q.Data.All() && m.time.All() && q.Ordinals.All() && len(q.Windows) == 0
 	for _, d := range p.defs {
 		if d.Index < 64 && slices.Contains(q.Windows, d.Name) {
 			m.windows |= 1 << d.Index
@@ -123,7 +124,7 @@ func (m *matcher) exec(x *Exec) bool {
 	if m.noWindow || m.windows != 0 && x.Windows&m.windows == 0 {
 		return false
 	}
-	if m.byCode && m.block(x.Block) == verdictNone || !m.q.Time.Contains(x.TSC) {
+	if m.byCode && m.block(x.Block) == verdictNone || !m.time.Contains(x.TSC) {
 		return false
 	}
 	if !m.q.Ordinals.All() {

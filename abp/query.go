@@ -57,10 +57,13 @@ type Query struct {
 	// block's address.
 	Functions []string
 	// Windows are names of windows; only what ran while one of them was open; none: all.
-	Windows  []string
-	Code     Range // addresses of instructions
-	Data     Range // addresses of accesses; instructions without any do not match
-	Time     Range // TSC
+	Windows []string
+	Code    Range // addresses of instructions
+	Data    Range // addresses of accesses; instructions without any do not match
+	Time    Range // TSC
+	// TimeOf, where it is set, is Time for one process, of whichever profile: a range of seconds since a process's start
+	// is other time stamps in each.
+	TimeOf   func(p *Process) Range
 	Ordinals Range // of instructions within their thread
 	// Decode: sums are made by decoding every frame, also where what it lists would do.
 	// The results are the same.
@@ -100,15 +103,26 @@ func matchName(pattern, name string) bool {
 	return strings.HasSuffix(name, parts[len(parts)-1])
 }
 
-// wantsFrame reports whether a frame may hold something that matches, by its
+// TimeIn is the range of time stamps that is asked for in a process.
+func (q *Query) TimeIn(p *Process) Range {
+	if q.TimeOf != nil {
+		return q.TimeOf(p)
+	}
+	return q.Time
+}
+
+// AllTime reports whether no range of time is asked for.
+func (q *Query) AllTime() bool { return q.TimeOf == nil && q.Time.All() }
+
+// wantsFrame reports whether a frame of a process may hold something that matches, by its
 // header alone.
 // It may say true for a frame that then yields nothing, never false for one that
 // would.
-func (q *Query) wantsFrame(h *FrameHeader) bool {
+func (q *Query) wantsFrame(p *Process, h *FrameHeader) bool {
 	if len(q.Threads) > 0 && !slices.Contains(q.Threads, h.Thread) {
 		return false
 	}
-	if !q.Time.All() && !q.Time.overlaps(h.FirstTSC, h.LastTSC) {
+	if time := q.TimeIn(p); !time.All() && !time.overlaps(h.FirstTSC, h.LastTSC) {
 		return false
 	}
 	last := h.Ordinal + h.Counts.Instructions

@@ -278,7 +278,7 @@ func (t *tally) each(p *abp.Process, f func(windows uint64, b *abp.Block, ins in
 }
 
 // picksExecutions reports whether a query leaves executions of a frame out as a whole.
-func picksExecutions(q abp.Query) bool { return !q.Time.All() || len(q.Windows) > 0 }
+func picksExecutions(q abp.Query) bool { return !q.AllTime() || len(q.Windows) > 0 }
 
 // picksInstructions reports whether a query takes executions apart.
 func picksInstructions(q abp.Query) bool {

@@ -291,3 +291,39 @@ func TestNumbers(t *testing.T) {
 		}
 	}
 }
+
+// TestFirstStamp: a block that was stamped before its chunk was opened, as one that did not fit into the chunk before, lies in
+// the time of its frame.
+func TestFirstStamp(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	run, err := NewRun(Options{Dirs: []string{dir}}, abp.Run{Tool: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := new(records.Blocks)
+	id := table.Add(&records.Block{Addr: 0x1000, Words: 1, TimeWord: 0, BranchWord: records.NoWord, Code: []byte{0x90},
+		Ins: []records.Ins{{Len: 1, Flags: records.InsRecorded}}})
+	p, err := run.NewProcess(abp.Header{Process: 1, TSCFrequency: 1e9, Started: time.Unix(1, 0)}, table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := []uint64{records.Mark(records.MarkThread, 1), 1, 77, 990, uint64(id), 990, uint64(id), 1010}
+	if err := p.SinkOf(0).ConsumeAt(1, Place{}, Place{Chunk: 1}, words, 1000, 2000); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Close(abp.EndInfo{Ended: 5e9}); err != nil {
+		t.Fatal(err)
+	}
+	if err := run.Finish(abp.Outcome{State: abp.OutcomeComplete}); err != nil {
+		t.Fatal(err)
+	}
+	read, err := abp.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	n := 0
+	if err := read.EachExec(abp.Query{Time: abp.Range{From: 980, To: 1000}}, func(*abp.Exec) error { n++; return nil }); err != nil || n != 1 {
+		t.Errorf("%d executions before the chunk was opened, want 1: %v", n, err)
+	}
+}

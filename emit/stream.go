@@ -12,6 +12,7 @@ import (
 
 	"alleria/abp"
 	"alleria/abp/frame"
+	"alleria/internal/records"
 )
 
 const (
@@ -130,7 +131,8 @@ func (s *Stream) consume(f *openFrame, from, to Place, words []uint64, opened, c
 	s.taking = taking{thread: f.thread, from: from}
 	err := f.enc.Chunk(words, opened, completed)
 	if f.header.Chunks == 0 {
-		f.header.FirstTSC = opened
+		// What did not fit into the chunk before was stamped before this one was opened.
+		f.header.FirstTSC = min(opened, firstStamp(words[:f.enc.Done], f.enc, s.shape, opened))
 	}
 	f.header.Chunks++
 	f.header.LastTSC = max(f.header.LastTSC, completed)
@@ -154,6 +156,26 @@ func (s *Stream) consume(f *openFrame, from, to Place, words []uint64, opened, c
 		return s.close1(f)
 	}
 	return nil
+}
+
+// firstStamp is the time stamp of the first execution in words, without one what it is otherwise.
+func firstStamp(words []uint64, enc *frame.Encoder, shape func(id uint32) *frame.Shape, otherwise uint64) uint64 {
+	for i := 0; i < len(words); {
+		if records.IsMark(words[i]) {
+			n := records.MarkLen(words[i:])
+			if n == 0 {
+				break
+			}
+			i += n
+			continue
+		}
+		s := shape(enc.Number(words[i]))
+		if s != nil && s.TimeWord >= 0 && i+1+int(s.TimeWord) < len(words) {
+			return words[i+1+int(s.TimeWord)]
+		}
+		break
+	}
+	return otherwise
 }
 
 // CloseThread ends the frame of an application thread: the stream will not get
@@ -347,6 +369,8 @@ func (r *ready) commit(t *ThreadState) error {
 	h := &r.header
 	h.Seq, h.Ordinal, h.Chunk = t.seq, t.ordinal, r.from.Chunk
 	h.Windows, h.FSBase, h.GSBase = t.windows, t.fs, t.gs
+	h.FirstTSC = max(h.FirstTSC, t.first) // whatever words claim to be a stamp, frames are in order
+	t.first = h.FirstTSC
 	r.events(t)
 	if err := r.writeNotes(t); err != nil {
 		return err

@@ -38,6 +38,7 @@ type ThreadState struct {
 	ordinal uint64 // the next instruction's
 	windows uint64
 	fs, gs  uint64
+	first   uint64           // the time stamp that the last frame began with
 	at      Place            // where the frame that comes next starts
 	pending map[Place]*ready // frames that wait for those before them
 	cuts    map[uint64]bool  // chunks that frames have to begin with, and were not consumed yet

@@ -134,7 +134,7 @@ func (o *Options) withStacks(f func(s *threadStacks) error) error {
 // eachThread calls f for every thread that the query wants, with the query's part for it.
 func (o *Options) eachThread(f func(p *abp.Process, t *abp.Thread, cq calls.Query) error) error {
 	for _, p := range o.processes() {
-		cq := calls.Query{Time: o.Query.Time}
+		cq := calls.Query{Time: o.Query.TimeIn(p)}
 		for _, d := range p.WindowDefs() {
 			if slices.Contains(o.Query.Windows, d.Name) && d.Index < 64 {
 				cq.Windows |= 1 << d.Index

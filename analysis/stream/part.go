@@ -15,7 +15,7 @@ type Part struct {
 
 // PartOf takes over what a query says of windows and time, for a process.
 func PartOf(p *abp.Process, q abp.Query) Part {
-	out := Part{Time: q.Time}
+	out := Part{Time: q.TimeIn(p)}
 	for _, d := range p.WindowDefs() {
 		if d.Index < 64 && slices.Contains(q.Windows, d.Name) {
 			out.Windows |= 1 << d.Index

@@ -222,7 +222,7 @@ func (h *heatmaps) heatOf(proc *abp.Process) (*analysis.Heat, error) {
 		return nil, err
 	}
 	if r, ok := found.(*live.HeatResult); ok {
-		if q := &h.query; len(q.Threads)+len(q.Windows)+len(q.Functions) > 0 || !q.Code.All() || !q.Data.All() || !q.Time.All() {
+		if q := &h.query; len(q.Threads)+len(q.Windows)+len(q.Functions) > 0 || !q.Code.All() || !q.Data.All() || !q.AllTime() {
 			err = usagef("process %s was analysed while it ran: filters need a recorded profile", proc.Name())
 		}
 		if err == nil {

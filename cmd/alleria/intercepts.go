@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -103,7 +104,7 @@ func (f *interceptsFlags) query() (*intercepts.Query, error) {
 		if q.From, err = seconds(from); err == nil && ok {
 			q.To, err = seconds(to)
 		}
-		if err != nil || !ok {
+		if err != nil || !ok || math.IsNaN(q.From) || math.IsNaN(q.To) {
 			return nil, usagef("--time %s: two numbers of seconds with - between them are needed, such as 0.5-1.5", t)
 		}
 	}

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -152,11 +154,11 @@ func (f *queryFlags) register(fl *pflag.FlagSet) {
 	fl.StringArrayVar(&f.windows, "window", nil, "only what ran while this `window` was open; may be repeated")
 	fl.StringVar(&f.address, "address", "", "only instructions in this `range`: 0x401000-0x402000, 0x401000+0x100 or one address")
 	fl.StringVar(&f.data, "data", "", "only accesses to this `range` of addresses")
-	fl.StringVar(&f.time, "time", "", "only this `range` of seconds since the start: 0.5-1.5")
+	fl.StringVar(&f.time, "time", "", "only this `range` of seconds since the start of each process: 0.5-1.5")
 }
 
 // query makes the reading library's query. Times count from the start of each
-// process, whose clock the first one with a frequency lends.
+// process, as those that are printed do.
 // A flag that was not given filters nothing. The reading library knows nothing of
 // seconds: they are turned into time stamps here.
 func (f *queryFlags) query(profiles []*abp.Profile) (q abp.Query, err error) {
@@ -178,7 +180,7 @@ func (f *queryFlags) query(profiles []*abp.Profile) (q abp.Query, err error) {
 		return q, usagef("--data: %w", err)
 	}
 	if f.time != "" {
-		q.Time, err = parseTimeRange(f.time, profiles)
+		q.TimeOf, err = parseTimeRange(f.time, profiles)
 	}
 	return q, err
 }
@@ -298,25 +300,53 @@ func parseRange(s string) (r abp.Range, err error) {
 	return abp.Range{From: from, To: to}, nil
 }
 
-// parseTimeRange turns seconds into time stamps. All processes of a run read
-// the same counter, so that one of them can lend its frequency.
-// The invariant TSC of all processors counts alike, which doctor checks for.
-func parseTimeRange(s string, profiles []*abp.Profile) (r abp.Range, err error) {
+// parseTimeRange turns seconds since a process's start into time stamps, which differ from process to process and from profile
+// to profile. One that does not say how fast its clock ran has that of the others of its profile: all of a run read the same
+// counter.
+func parseTimeRange(s string, profiles []*abp.Profile) (func(*abp.Process) abp.Range, error) {
 	from, to, found := strings.Cut(s, "-")
 	a, errA := strconv.ParseFloat(from, 64)
 	b, errB := strconv.ParseFloat(to, 64)
-	if !found || errA != nil || errB != nil || a < 0 || b <= a {
-		return r, usagef("--time: %q is not a range of seconds like 0.5-1.5", s)
+	// Asked the right way round: what is not a number is in no order.
+	if !found || errA != nil || errB != nil || !(a >= 0 && b > a) {
+		return nil, usagef("--time: %q is not a range of seconds like 0.5-1.5", s)
 	}
+	ranges := make(map[*abp.Process]abp.Range)
 	for _, p := range profiles {
+		perSecond := uint64(0)
 		for _, proc := range p.Processes() {
-			if h := proc.Header(); h.TSCFrequency != 0 {
-				at := func(sec float64) uint64 { return h.TSCAtStart + uint64(sec*float64(h.TSCFrequency)) }
-				return abp.Range{From: at(a), To: at(b)}, nil
+			perSecond = cmp.Or(perSecond, proc.Header().TSCFrequency)
+		}
+		for _, proc := range p.Processes() {
+			h := proc.Header()
+			hz := cmp.Or(h.TSCFrequency, perSecond)
+			if hz == 0 {
+				return nil, usagef("--time: %s does not say how fast its clock ran", p.Path())
 			}
+			ranges[proc] = timeStamps(h.TSCAtStart, hz, a, b)
 		}
 	}
-	return r, usagef("--time: the profile does not say how fast its clock ran")
+	return func(p *abp.Process) abp.Range { return ranges[p] }, nil
+}
+
+// timeStamps turns seconds since a process's start into time stamps.
+// From 0 on is everything from the beginning: what has no stamps of its own has that of its chunk, which was opened in front
+// of the process's first instruction, and of the moment that is noted as its start.
+func timeStamps(start, perSecond uint64, from, to float64) (r abp.Range) {
+	at := func(seconds float64) uint64 {
+		ticks := seconds * float64(perSecond)
+		if ticks >= float64(math.MaxUint64-start) {
+			return math.MaxUint64
+		}
+		return start + uint64(ticks)
+	}
+	if from > 0 {
+		r.From = at(from)
+	}
+	if r.To = at(to); r.To == math.MaxUint64 {
+		r.To = 0 // no bound
+	}
+	return r
 }
 
 // oneProfile is for commands that take a profile. Cobra's own words count arguments and do

@@ -348,3 +348,31 @@ func TestSites(t *testing.T) {
 		t.Errorf("status %d: %s", status, errs)
 	}
 }
+
+// TestTimeOfEach: seconds count from the start of each process, in each of several profiles, and 0 is before everything.
+func TestTimeOfEach(t *testing.T) {
+	run, large := syntheticRun(t), filepath.Join(t.TempDir(), "large") // with starts at 1000 and at 0
+	if err := synthetic.WriteLarge(large, 100); err != nil {
+		t.Fatal(err)
+	}
+	for _, order := range [][]string{{run, large}, {large, run}} {
+		r := decode[analysis.Report](t, "report", "--json", "--time", "0-0.0000005", order[0], order[1])
+		for _, p := range r.Processes {
+			want := map[string]uint64{run: 4, large: 0}[p.Profile]
+			if p.Number == 1 && p.Instructions != want {
+				t.Errorf("%s: %d instructions, want %d", p.Profile, p.Instructions, want)
+			}
+		}
+	}
+	if r := timeStamps(1000, 1e9, 0, 1); r != (abp.Range{To: 1000 + 1e9}) {
+		t.Errorf("from 0 on: %+v", r)
+	}
+	for _, s := range []string{"nan-nan", "1-nan", "nan-1", "2-1", "1-1", "1", "-1-2"} {
+		if status, _, _ := command(t, "report", "--time", s, run); status != statusUsage {
+			t.Errorf("--time %s: status %d", s, status)
+		}
+	}
+	if r := decode[analysis.Report](t, "report", "--json", "--time", "0-inf", run); r.Processes[0].Instructions != 423 {
+		t.Errorf("--time 0-inf: %d instructions", r.Processes[0].Instructions)
+	}
+}
