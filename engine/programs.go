@@ -1,6 +1,9 @@
 package engine
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"time"
 
 	"alleria/engine/asking"
@@ -92,6 +95,9 @@ func (tr *Tracer) beginExecuted(pid int, from inherited, fate Fate) error {
 	if fate != Trace {
 		syscalls.Narrow(pid, from.widened)
 	}
+	if done, err := tr.giveRights(pid, from, fate); done || err != nil {
+		return err
+	}
 	switch fate {
 	case Detach:
 		return tr.detach(pid, 0, nil)
@@ -125,6 +131,45 @@ func (tr *Tracer) beginExecuted(pid int, from inherited, fate Fate) error {
 	}
 	p.failed(err) // whoever asked knows the program before alone, which is gone
 	return nil
+}
+
+// RightsError is why a process is not traced whose program has rights of its own, which the kernel gives nobody whom a tracer without rights traces.
+type RightsError struct{ Which string }
+
+func (e *RightsError) Error() string { return "its program has rights of its own: " + e.Which }
+
+// errUnreadable is why a process is not traced whose program's file may not be read.
+var errUnreadable = errors.New("its file may not be read; rights of its own (set-user-ID) it has not got, if it has any")
+
+// giveRights lets a process go that has executed a program with rights of its own, which it has not got: it executes the program once more, which is the kernel's to see to
+// then. False: there is nothing to give.
+//
+// That is known behind the call alone: natively nobody sees it come, and what it executes in the end, behind scripts and on which file system, is the kernel's knowledge.
+func (tr *Tracer) giveRights(pid int, from inherited, fate Fate) (done bool, err error) {
+	if tr.keepsNone() {
+		return false, nil
+	}
+	which, err := sys.LostRights(pid)
+	closed := errors.Is(err, fs.ErrPermission)
+	if which == "" && (!closed || fate == Detach) {
+		return false, nil
+	}
+	if fate == Trace {
+		syscalls.Narrow(pid, from.widened)
+	}
+	if closed { // nor can its memory be written to
+		return true, tr.untraced(pid, 0, errUnreadable)
+	}
+	why := error(&RightsError{which})
+	err = sys.ExecuteAgain(pid)
+	switch {
+	case fate == Detach:
+		return true, tr.detach(pid, 0, nil)
+	case err != nil:
+		return true, tr.untraced(pid, 0, fmt.Errorf("%w, and they could not be given: %w", why, err))
+	}
+	tr.client.Untraced(pid, why)
+	return true, tr.detach(pid, 0, why)
 }
 
 // untraced lets a program that cannot be traced run to its

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"sync"
 	"time"
 
 	"alleria/engine/births"
@@ -71,6 +72,7 @@ type newborn struct {
 	start     start // of the program that was executed last
 	births    births.Children[told]
 	attachers map[int][]leaving
+	keepsNone func() bool // the tracer keeps no program from its rights, see sys.TracesAll
 }
 
 // Status is how the target ended, which is the process that Run has started.
@@ -90,7 +92,7 @@ type Status struct {
 // Nothing is started yet.
 func New(o Options, c Client) *Tracer {
 	tr := &Tracer{opts: o, client: c, threads: make(map[int]*Thread),
-		newborn: newborn{births: births.New[told](births.Linux{}), attachers: make(map[int][]leaving)}, remembered: births.Remember((*Process).close), began: time.Now(),
+		newborn: newborn{births: births.New[told](births.Linux{}), attachers: make(map[int][]leaving), keepsNone: sync.OnceValue(sys.TracesAll)}, remembered: births.Remember((*Process).close), began: time.Now(),
 		decoder: x86.Decoder{Off: o.NoMemo}, history: reuse.History{Off: o.NoPrefetch}, templates: reuse.Templates{Off: o.NoReuse, Few: o.KeepFew, Rarely: o.KeepRarely}, hand: handover.New(o.NoHandover)}
 	if o.Kept != nil && !o.NoReuse && !o.NoDiskCache {
 		tr.templates.Disk = &reuse.Disk{Dir: o.Kept, Key: tr.opts.codeKey, Log: o.Log, Read: o.KeptRead, NameOf: c.NamesOf, CheckFacts: o.CheckFacts, Asked: o.Asked}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"alleria/engine"
+	"alleria/internal/sys"
 	"alleria/proctree"
 )
 
@@ -103,7 +104,11 @@ func (r *run) Untraced(pid int, why error) {
 		return
 	}
 	ps.fate = engine.Follow
-	r.lack(fmt.Sprintf("process %d (%s) ran untraced: %v", ps.number, filepath.Base(ps.path), why))
+	name := filepath.Base(ps.path)
+	if ps.path == "" { // which may not be read
+		name = sys.CommandName(pid)
+	}
+	r.lack(fmt.Sprintf("process %d (%s) ran untraced: %v", ps.number, name, why))
 }
 
 // Exited is engine.Client's.

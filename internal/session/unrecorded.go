@@ -15,7 +15,7 @@ import (
 // Children that nobody records are detached, and find nothing of the tracer's: that they execute something is not reported. What they are is
 // looked for in /proc, for a while, and told once a name.
 //
-// Refused: to follow them until they execute something. A program with rights of its own (sudo) would get none.
+// Refused: to follow them until they execute something. A program with rights of its own (sudo) would be executed twice.
 
 // unrecorded are the programs of processes that were detached as they began.
 type unrecorded struct {

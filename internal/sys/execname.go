@@ -45,6 +45,15 @@ func Executable(pid int) string {
 	return path
 }
 
+// CommandName is the name by which the kernel lists a process, which whoever may see the process may read: its program's, up to its 15th character, unless that has changed it.
+func CommandName(pid int) string {
+	b, err := readProc(fmt.Sprintf("/proc/%d/comm", pid))
+	if err != nil || len(b) < 2 {
+		return "?"
+	}
+	return string(bytes.TrimSuffix(b, []byte("\n")))
+}
+
 // errStart is what a stack gives that is not as the kernel leaves it for a program.
 var errStart = errors.New("what its program was started with cannot be read from its stack")
 
