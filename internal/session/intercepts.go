@@ -541,9 +541,6 @@ func (x *intercepts) callers() {
 
 // recordsInstructions tells whether the windows that are open record more of the process than intercepted calls.
 func (ps *process) recordsInstructions(open uint64) bool {
-	if ps.opts.Only == OnlyBlocks {
-		return true
-	}
 	for i := range ps.opts.Config.Windows {
 		proc := ps.matched.Element(i)
 		if open&(1<<i) == 0 || proc == nil {

@@ -424,7 +424,7 @@ func (r *run) finish(st engine.Status, err error) error {
 	for _, m := range r.selected.processes.missing() {
 		r.note(m)
 	}
-	if r.began && r.opts.Only != OnlyBlocks {
+	if r.began {
 		for _, m := range r.selected.missing() {
 			r.note(m)
 		}

@@ -90,10 +90,12 @@ func TestPlan(t *testing.T) {
 			t.Errorf("of getppid is wanted %+v", want)
 		}
 	}
-	want := make([]engine.Want, 2)
-	New(tb, nil, matched, 1, 1, true).Plan(block(t, function(t, libc, "getppid")), want)
-	if want[0].Flags != records.InsRecorded || want[1].Flags != records.InsRecorded {
-		t.Errorf("where only blocks count, %+v is wanted", want)
+	for name, flags := range map[string]records.InsFlags{"getpid": records.InsRecorded, "getppid": 0} {
+		want := make([]engine.Want, 2)
+		New(tb, nil, matched, 1, 1, true).Plan(block(t, function(t, libc, name)), want)
+		if want[0].Flags != flags || want[1].Flags != flags {
+			t.Errorf("where only blocks count, of %s is wanted %+v", name, want)
+		}
 	}
 }
 

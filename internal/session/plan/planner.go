@@ -83,9 +83,7 @@ func New(t *Tables, profiles []*config.Profile, matched *config.ProcessMatcher, 
 	for _, pr := range profiles {
 		p.forms = p.forms || pr.SelectsForms()
 	}
-	if !blocks {
-		p.thread, _ = matched.Thread(thread, func(window int) bool { return open&(1<<window) != 0 })
-	}
+	p.thread, _ = matched.Thread(thread, func(window int) bool { return open&(1<<window) != 0 })
 	return p
 }
 
@@ -98,15 +96,6 @@ func (p *Planner) Plan(ins []x86.Insn, want []engine.Want) uint32 {
 		return p.apart.plan(ins, want)
 	}
 	im, l := p.image(ins[0].Addr)
-	// Every instruction of every image is "recorded", with no fields: only that the
-	// block ran is kept.
-	if p.blocks {
-		for i := range want {
-			want[i].Flags = records.InsRecorded
-			_, want[i].Func = p.function(l, ins[i].Addr)
-		}
-		return im.number
-	}
 	if im.matcher == nil {
 		return im.number
 	}
@@ -124,7 +113,12 @@ func (p *Planner) Plan(ins []x86.Insn, want []engine.Want) uint32 {
 		if matcher == nil {
 			continue
 		}
-		want[i] = p.want(matcher, in)
+		// Of blocks, every instruction that lies where something is selected is "recorded", with no fields: only that the
+		// block ran is kept.
+		want[i] = engine.Want{Flags: records.InsRecorded}
+		if !p.blocks {
+			want[i] = p.want(matcher, in)
+		}
 		want[i].Func = number
 	}
 	return im.number
@@ -132,11 +126,16 @@ func (p *Planner) Plan(ins []x86.Insn, want []engine.Want) uint32 {
 
 // Selects tells whether something of an image may be recorded.
 func (p *Planner) Selects(l *symbols.Loaded) bool {
-	return p.blocks || p.thread != nil && p.thread.Image(p.tables.Key(l)) != nil
+	return p.thread != nil && p.thread.Image(p.tables.Key(l)) != nil
 }
 
 // Thread is what is recorded of the thread; nil: nothing, or only which blocks ran.
-func (p *Planner) Thread() *config.ThreadMatcher { return p.thread }
+func (p *Planner) Thread() *config.ThreadMatcher {
+	if p.blocks {
+		return nil
+	}
+	return p.thread
+}
 
 // registers translates a list of registers' names, which the configuration has
 // checked.
