@@ -65,13 +65,20 @@ func (t *Thread) enteredCaptured(regs *sys.Regs) {
 	t.captureEntry(c, regs)
 }
 
+// loopsTo tells whether a thread with the registers regs, about to execute an intercepted function's first instruction, has come there by a loop of that function.
+func (t *Thread) loopsTo(c *probe.Interception, regs *sys.Regs) bool {
+	f := probe.TopFrame(t.slot)
+	if f.Sp() != regs.Rsp || !t.p.points.JumpsToItself(c.Entry) {
+		return false
+	}
+	of := f.Of(&t.p.points)
+	return of != nil && of.Entry == c.Entry
+}
+
 // captureEntry captures that a thread, which is stopped with the registers regs, enters a function.
 func (t *Thread) captureEntry(c *probe.Interception, regs *sys.Regs) {
-	// A loop that leads to the function's first instruction.
-	if f := probe.TopFrame(t.slot); f.Sp() == regs.Rsp && t.p.points.JumpsToItself(c.Entry) {
-		if of := f.Of(&t.p.points); of != nil && of.Entry == c.Entry {
-			return
-		}
+	if t.loopsTo(c, regs) {
+		return
 	}
 	act := c.Alteration(capture.Entered)
 	if act != nil && t.vfork {

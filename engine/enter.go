@@ -122,6 +122,10 @@ func (t *Thread) arrived(regs *sys.Regs, how codecache.Entry) codecache.Entry {
 		t.returnedNatively(regs.Rip, regs.Rsp)
 	}
 	if t.p.mode != ModeNative {
+		c := t.p.points.CapturesAt(regs.Rip)
+		if c != nil && t.native && how == codecache.Uncounted && !t.p.points.Counted(regs.Rip) && t.loopsTo(c, regs) {
+			return codecache.BackEdge // the loop goes on in the cache
+		}
 		return how
 	}
 	if t.calls.IsAgain() && t.p.points.ProbedCall(regs.Rip) { // the kernel makes the same call again

@@ -28,6 +28,9 @@ type Extent struct{ Start, End uint64 }
 // its own. Without, it may be any address in the middle of code: whatever gets there counts,
 // and its entries are never counted by a jump.
 func (p *Points) SetExtent(addr uint64, code ...Extent) {
+	if behind, ok := p.captures.behind[addr]; ok { // it is captured there
+		addr = behind
+	}
 	at := p.at[addr]
 	if at == nil || len(code) == 0 || code[0].Start == code[0].End || at.function != nil {
 		return
@@ -194,11 +197,12 @@ func (p *Points) stackHolds(rsp uint64, functions []*point) bool {
 // mostStack bounds how much of a stack is looked through.
 const mostStack = 8 << 20
 
-// MayBeWithin tells whether a thread with these registers may be in a function that jumps to its own first instruction.
+// MayBeWithin tells whether a thread with these registers may be in a function that jumps to its own first instruction and whose calls are counted: of those that
+// are captured frames tell.
 func (p *Points) MayBeWithin(rip, rsp uint64) bool {
 	var loops []*point
 	for addr, at := range p.at {
-		if p.Loops(addr) {
+		if (at.entry != nil || at.returns != nil) && p.Loops(addr) {
 			if at.holds(rip) {
 				return true
 			}

@@ -58,6 +58,33 @@ func TestInterceptLeft(t *testing.T) {
 	}
 }
 
+// TestInterceptLoops has functions captured that jump to their own first instruction: such a jump is no call. Natively, in the cache, and from one to the other, which a
+// process comes to that stops often.
+func TestInterceptLoops(t *testing.T) {
+	t.Parallel()
+	prog := build(t, "../../testdata/windows/within.c", "-O2 -Wl,--no-warn-rwx-segments")
+	for _, f := range []string{"follow", "take", "counted", "table", "level", "last", "colder", "calling", "changing", "entered"} {
+		t.Run(f, func(t *testing.T) {
+			t.Parallel()
+			for _, way := range [][]string{nil, {"--engine", "no-busy"}, {"--unpatched"}} {
+				if len(way) != 1 && slices.Contains([]string{"table", "level", "last"}, f) {
+					continue // natively nothing tells where a register leads
+				}
+				dir := workDir(t)
+				args := append([]string{alleria(), "-q", "record", "-o", profileDir, "--intercept", f + "@main"}, way...)
+				run(t, command{argv: append(args, "--", prog, f, "200"), dir: dir})
+				want := 200
+				if f == "entered" {
+					want = 1000 // by jumps of another function
+				}
+				if got := len(intercepts(t, dir)); got != want {
+					t.Errorf("%v: %d calls, want %d", way, got, want)
+				}
+			}
+		})
+	}
+}
+
 // difference is the first line in which sorted lines differ.
 func difference(got, want []string) string {
 	for i := range max(len(got), len(want)) {

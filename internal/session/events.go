@@ -257,14 +257,20 @@ func (e *events) watchFunction(leaf *window.Leaf, l *symbols.Loaded, fn *symbols
 	if err := e.watch(leaf, entry); err != nil {
 		return err
 	}
+	e.im.p.SetExtent(entry, extentOf(l, fn)...)
+	return e.watchWithin(entry)
+}
+
+// extentOf is which code is a function's own.
+func extentOf(l *symbols.Loaded, fn *symbols.Function) []engine.Extent {
+	entry := fn.Addr + l.Bias
 	code := []engine.Extent{{Start: entry, End: entry + fn.Size}}
 	if len(fn.Aliases) > 0 && fn.Size > 0 {
 		for _, part := range l.Image.Find(fn.Linked()+".cold", true) {
 			code = append(code, engine.Extent{Start: part.Addr + l.Bias, End: part.Addr + part.Size + l.Bias})
 		}
 	}
-	e.im.p.SetExtent(entry, code...)
-	return e.watchWithin(entry)
+	return code
 }
 
 // watchWithin has the events on the address of a function's first instruction, which any

@@ -326,6 +326,9 @@ func (x *intercepts) arm(fns []*intercepted) error {
 			errs = append(errs, fmt.Errorf("%s: calls of %s are not captured: %w", w.Intercept.Pos, f.name, err))
 			continue
 		}
+		if f.fn != nil && f.fn.Addr+f.image.Bias == f.entry { // jumps from within to its start are no calls
+			x.im.p.SetExtent(f.entry, extentOf(f.image, f.fn)...)
+		}
 		if !f.counted {
 			f.counted = true
 			x.ps.armed.functions++
