@@ -80,7 +80,6 @@ func (c *Compiler) Described(data *debuginfo.Data, fn *dwarf.Entry, depth int) (
 			d.byAddress(p)
 		}
 	}
-	d.settle(p, fn, said)
 	if p.Go {
 		addDictionary(p, name, names)
 	}
@@ -90,6 +89,7 @@ func (c *Compiler) Described(data *debuginfo.Data, fn *dwarf.Entry, depth int) (
 			p.Result = d.at(off, depth)
 		}
 	}
+	d.settle(p, fn, said) // where arguments are hangs on the result
 	if p.Go {
 		d.goResults(p, fn, depth)
 	}

@@ -18,6 +18,7 @@ import (
 // evidence is what debug information says of where a parameter is when its function begins.
 type evidence struct {
 	here     bool           // it has a place
+	later    bool           // it has one behind the first instructions
 	gone     bool           // it is left out
 	constant bool           // it is the same in each call
 	register bool           // it is in one
@@ -32,6 +33,7 @@ const mostGuessed = 8
 func (d *debugInfo) evidenceOf(e *dwarf.Entry, pc uint64) (v evidence) {
 	expr := d.data.Location(e, pc)
 	v.here, v.constant = len(expr) > 0, e.Val(dwarf.AttrConstValue) != nil
+	v.later = !v.here && e.Val(dwarf.AttrLocation) != nil
 	const (
 		deref, reg0, reg31, breg0, breg31 = 0x06, 0x50, 0x6f, 0x70, 0x8f
 		regx, fbreg, stackValue           = 0x90, 0x91, 0x9f
@@ -126,6 +128,7 @@ func (d *debugInfo) settle(p *Prototype, fn *dwarf.Entry, said []evidence) {
 		switch {
 		case v.gone || gnu && v.constant:
 			none[i] = true
+		case p.Rust > 0 && v.later: // rustc's say where an address is put that has been passed
 		case !v.here && !d.c.isNothing(p.Args[i]):
 			unsaid = append(unsaid, i)
 		}
@@ -134,8 +137,9 @@ func (d *debugInfo) settle(p *Prototype, fn *dwarf.Entry, said []evidence) {
 	if e := d.chain(fn, dwarf.AttrExternal); e != nil {
 		external, _ = e.Val(dwarf.AttrExternal).(bool)
 	}
+	_, copied := fn.Val(dwarf.AttrAbstractOrigin).(dwarf.Offset)
 	places, ok := d.agrees(p, said, none)
-	if ok && !slices.Contains(none, true) && (len(unsaid) == 0 || external && !gnu) { // GCC says where all are that its copies of functions have
+	if ok && !slices.Contains(none, true) && (len(unsaid) == 0 || external && (!gnu || !copied)) { // GCC says where all are that its copies of functions have, and nothing of complex numbers
 		return
 	}
 	if len(unsaid) > mostGuessed {
@@ -180,7 +184,11 @@ func (d *debugInfo) agrees(p *Prototype, said []evidence, without []bool) ([]pla
 		if !v.register || without[i] || len(places[i].pieces) == 0 {
 			continue
 		}
-		if places[i].pieces[0].src != v.at {
+		at := places[i].pieces[0].src
+		if v.address && places[i].hidden && at.Kind == capture.Stack {
+			continue // clang names the register that an address from the stack is loaded to
+		}
+		if at != v.at {
 			return nil, false
 		}
 	}
