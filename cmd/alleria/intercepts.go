@@ -416,7 +416,7 @@ func (a *app) newIntercepts(f *newFlags) error {
 func interceptLines(t *against.Target, c *interceptors.Compiler, e *interceptors.Explicit, name string, depth int) (image string, lines []string, err error) {
 	function, where := config.SplitFunction(name)
 	for _, im := range t.Images() {
-		if where != "" && !im.Key.HasName(where) && !im.Key.HasPath(where) {
+		if where != "" && !im.Key.HasName(where) && !im.Key.HasPath(where) && (where != "main" || !im.Key.Main) {
 			continue
 		}
 		for _, fn := range im.Find(function, false) {

@@ -2,6 +2,7 @@ package acceptance
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -82,6 +83,32 @@ func TestInterceptLoops(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestInterceptWritten records with what alleria new writes: parameters that it has no words for are left out, and the others are right.
+func TestInterceptWritten(t *testing.T) {
+	t.Parallel()
+	const source = "../../testdata/intercept/written.cc"
+	text, err := os.ReadFile(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	write := []string{alleria(), "new"}
+	for _, m := range regexp.MustCompile(`(?m)^/\* VALUE: ((\w+).*) \*/$`).FindAllStringSubmatch(string(text), -1) {
+		want = append(want, m[1])
+		write = append(write, "--intercept", m[2]+"@main")
+	}
+	dir := workDir(t)
+	prog := build(t, source, "-w")
+	r := run(t, command{argv: append(write, prog), dir: dir})
+	if n := strings.Count(string(r.stdout), "<!-- Left out"); r.status != 0 || n != 5 {
+		t.Fatalf("status %d, %d comments, want 5: %s%s", r.status, n, clip(r.stdout), clip(r.stderr))
+	}
+	intercepted(t, dir, writeFile(t, dir, "c.xml", string(r.stdout)), prog)
+	if got := intercepts(t, dir); !slices.Equal(got, want) {
+		t.Errorf("got %q\nwant %q", got, want)
 	}
 }
 
