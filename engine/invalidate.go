@@ -62,9 +62,14 @@ func (p *Process) standStill(dead []*codecache.Block) []*Thread {
 
 // stale replaces a block whose code has changed.
 // Another thread may have asked first.
-func (p *Process) stale(b *codecache.Block) {
+func (p *Process) stale(b *codecache.Block, onStack bool) {
+	if onStack {
+		p.translator.OnStack(b.App)
+	}
 	if !b.Is(codecache.Dead) {
-		p.code.Changed(b.App)
+		if !onStack {
+			p.code.Changed(b.App)
+		}
 		p.forget([]*codecache.Block{b})
 	}
 }
