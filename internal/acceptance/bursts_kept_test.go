@@ -83,3 +83,14 @@ func TestKeptBurstsOfPatchedCode(t *testing.T) {
 		}
 	}
 }
+
+// TestBurstsByTimeInCache: a process that stays in the cache between bursts by time is not asked at each block whether it is time for one.
+func TestBurstsByTimeInCache(t *testing.T) {
+	t.Parallel()
+	dir := workDir(t)
+	const script = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; echo $i"
+	got, of := statsOf(t, dir, []string{"--unpatched", "--sample-rate", "5%", "--sample-by", "time", "--discard"}, "sh", "-c", script)
+	if string(got.stdout) != "100000\n" || of("Dispatches") == 0 || of("Dispatches") > 20_000 {
+		t.Errorf("it prints %s, %d dispatches", got.stdout, of("Dispatches"))
+	}
+}

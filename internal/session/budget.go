@@ -351,7 +351,7 @@ func (b *budget) renew(t thread) {
 			grant[x.metric] = min(grant[x.metric], left)
 		}
 	}
-	if d != nil && d.open {
+	if d != nil && d.open && !d.rested.away { // whoever is away is called back, though it may be in the cache all the same
 		grant[engine.MetricInstructions] = min(grant[engine.MetricInstructions], max(d.left, 1))
 	}
 	past := b.before(t)
