@@ -120,8 +120,8 @@ type Annotator struct {
 	// address. Both may be nil.
 	Inlined func(img *abp.Image, addr uint64) []InlinedCall
 	Lines   func(img *abp.Image, from, to uint64) []CodeLine
-	// Misses finds those of the instructions at an address; nil: no caches were simulated.
-	Misses func(addr uint64) *Misses
+	// Misses finds those of an instruction; nil: no caches were simulated.
+	Misses func(c Code) *Misses
 }
 
 // Annotate shows the functions that q picks, in the order of their instructions, the busiest
@@ -135,7 +135,11 @@ func Annotate(p *abp.Profile, proc *abp.Process, q abp.Query, a Annotator, progr
 	if err != nil {
 		return nil, err
 	}
-	by := map[*abp.Function]*Annotated{}
+	type function struct { // the rows of one that was loaded again at the same place are of one
+		name string
+		Code
+	}
+	by := map[function]*Annotated{}
 	images := map[*Annotated]*InsCount{} // some instruction of it
 	out := []*Annotated{}
 	for i := range all {
@@ -143,18 +147,19 @@ func Annotate(p *abp.Profile, proc *abp.Process, q abp.Query, a Annotator, progr
 		if c.Function == nil {
 			continue
 		}
-		f := by[c.Function]
+		k := function{c.Function.Name, Code{c.Function.Addr, c.Image}}
+		f := by[k]
 		if f == nil {
 			f = &Annotated{Process: proc.Number(), Function: c.Function.Display(), Image: imageName(c.Image)}
-			by[c.Function], images[f], out = f, c, append(out, f)
+			by[k], images[f], out = f, c, append(out, f)
 		}
 		f.Total.Add(c.Counts, 1)
-		ins := AnnotatedIns{Address: c.Addr, Offset: c.Addr - c.Function.Addr, Text: a.Text(c), Loaded: loaded[c.Addr], Stored: stored[c.Addr], Counts: c.Counts}
+		ins := AnnotatedIns{Address: c.Addr, Offset: c.Addr - c.Function.Addr, Text: a.Text(c), Loaded: loaded[c.Place()], Stored: stored[c.Place()], Counts: c.Counts}
 		if a.Misses != nil {
 			if f.Misses == nil {
 				f.Misses = new(Misses)
 			}
-			ins.Misses = a.Misses(c.Addr)
+			ins.Misses = a.Misses(c.Place())
 			f.Misses.add(ins.Misses)
 		}
 		f.append(ins, c, &a)
@@ -231,12 +236,13 @@ func (l *AnnotatedLine) inlinings() (s string) {
 }
 
 // valueRanges looks at the recorded values, if there are any.
-func valueRanges(p *abp.Profile, proc *abp.Process, q abp.Query) (loaded, stored map[uint64]*ValueRange, err error) {
-	loaded, stored = map[uint64]*ValueRange{}, map[uint64]*ValueRange{}
+func valueRanges(p *abp.Profile, proc *abp.Process, q abp.Query) (loaded, stored map[Code]*ValueRange, err error) {
+	loaded, stored = map[Code]*ValueRange{}, map[Code]*ValueRange{}
 	if proc.Header().Flags&abp.FlagValues == 0 {
 		return loaded, stored, nil
 	}
-	q.Processes = []uint32{proc.Number()}
+	q.Processes, q.Programs = []uint32{proc.Number()}, []uint32{proc.Generation()}
+	places := newPlaces(proc)
 	r := p.Reader(q)
 	for r.Next() {
 		e := r.Entry()
@@ -249,7 +255,8 @@ func valueRanges(p *abp.Profile, proc *abp.Process, q abp.Query) (loaded, stored
 		if e.Mem.Store {
 			to = stored
 		}
-		to[e.Ins.Addr] = to[e.Ins.Addr].add(binary.LittleEndian.Uint64(b[:]))
+		at := places.code(e.Ins.Block, e.Ins.Index)
+		to[at] = to[at].add(binary.LittleEndian.Uint64(b[:]))
 	}
 	return loaded, stored, r.Err()
 }

@@ -154,6 +154,7 @@ func (s *textSink) Write(b []byte) (int, error) {
 type branchTarget struct {
 	places *places
 	addr   uint64
+	from   uint32 // image of the branch
 }
 
 // dumper goes through a profile and hands what it finds to a form, which writes it.
@@ -276,7 +277,7 @@ func (d *dumper) place(e *abp.Entry) string {
 	if f := pl.function(e.Ins.Block, e.Ins.Index); f != nil {
 		return withOffset(f.Display(), e.Ins.Addr-f.Addr)
 	}
-	return pl.describe(e.Ins.Addr)
+	return pl.describeCode(pl.code(e.Ins.Block, e.Ins.Index))
 }
 
 // windowNames lists the open windows.

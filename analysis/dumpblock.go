@@ -129,7 +129,7 @@ func (b *blockDump) exec(l []byte, x *abp.Exec) ([]byte, bool) {
 				l = append(l, h.stays...)
 			}
 		case holeTarget:
-			l = append(l, b.form.went(branchTarget{b.places, x.Words[x.Block.BranchWord]}, true)...)
+			l = append(l, b.form.went(branchTarget{b.places, x.Words[x.Block.BranchWord], x.Block.Image}, true)...)
 		}
 	}
 	return append(l, t.rest...), true
@@ -288,7 +288,7 @@ func valueKept(blk *abp.Block, a *abp.Access) bool {
 // branch adds what the last instruction branched to.
 func (m *blockMaker) branch() {
 	blk, f := m.x.Block, m.b.form
-	to := branchTarget{m.b.places, blk.Target}
+	to := branchTarget{m.b.places, blk.Target, blk.Image}
 	switch blk.Branch {
 	case abp.BranchCond:
 		if blk.BranchWord >= 0 {

@@ -185,7 +185,7 @@ func (d *jsonDump) branch(e *abp.Entry) {
 		d.way = wentOn
 		return
 	}
-	d.way = d.target(branchTarget{d.placesOf(e), e.Branch.Target})
+	d.way = d.target(branchTarget{d.placesOf(e), e.Branch.Target, e.Ins.Block.Image})
 }
 
 // wentOn is the field of a branch that was not taken.
@@ -199,7 +199,7 @@ func (d *jsonDump) target(k branchTarget) string {
 			clear(d.targets)
 		}
 		went = `,"taken":true,"target":"` + address(k.addr) + `"`
-		if place := k.places.describe(k.addr); place != "" {
+		if place := k.places.describeFrom(k.from, k.addr); place != "" {
 			went += `,"target_place":` + string(marshalled(place))
 		}
 		d.targets[k] = went

@@ -180,7 +180,7 @@ func (d *textDump) branch(e *abp.Entry) {
 		_, _ = d.out.WriteString(notTaken)
 		return
 	}
-	_, _ = d.out.WriteString(d.target(branchTarget{d.placesOf(e), e.Branch.Target})) // the error waits for Flush
+	_, _ = d.out.WriteString(d.target(branchTarget{d.placesOf(e), e.Branch.Target, e.Ins.Block.Image})) // the error waits for Flush
 }
 
 // notTaken is the line of a branch that was not.
@@ -193,7 +193,7 @@ func (d *textDump) target(k branchTarget) string {
 		if len(d.targets) >= maxTexts {
 			clear(d.targets)
 		}
-		if line = k.places.describe(k.addr); line != "" {
+		if line = k.places.describeFrom(k.from, k.addr); line != "" {
 			line = " " + line
 		}
 		line = fmt.Sprintf("           taken to %#x%s\n", k.addr, line)

@@ -14,7 +14,7 @@ type InsCount struct {
 	Addr     uint64
 	Code     []byte        // its bytes; of one version, where code was changed
 	Function *abp.Function // nil: in none
-	Image    *abp.Image    // nil: in none
+	Image    *abp.Image    // nil: in none; see Code
 	abp.Counts
 }
 
@@ -22,7 +22,7 @@ type InsCount struct {
 // be nil. Nothing has to be decoded where frames list what they hold.
 func Instructions(p *abp.Profile, proc *abp.Process, q abp.Query, progress *Progress) ([]InsCount, error) {
 	s := newSummary(proc)
-	s.instructions = map[uint64]*InsCount{}
+	s.instructions = map[Code]*InsCount{}
 	_, err := eachFrame(proc, q, progress, func(threads []abp.Thread) func() frameWorker {
 		all := newTallies(s, threads)
 		return func() frameWorker {
@@ -36,17 +36,30 @@ func Instructions(p *abp.Profile, proc *abp.Process, q abp.Query, progress *Prog
 	for _, c := range s.instructions {
 		out = append(out, *c)
 	}
-	slices.SortFunc(out, func(a, b InsCount) int { return cmp.Compare(a.Addr, b.Addr) })
+	slices.SortFunc(out, func(a, b InsCount) int {
+		return cmp.Or(cmp.Compare(a.Addr, b.Addr), cmp.Compare(imageNumber(a.Image), imageNumber(b.Image)))
+	})
 	return out, nil
+}
+
+// Place is where it is.
+func (c *InsCount) Place() Code { return Code{c.Addr, c.Image} }
+
+// imageNumber is an image's number in its process, 0 none.
+func imageNumber(img *abp.Image) uint32 {
+	if img == nil {
+		return 0
+	}
+	return img.Number
 }
 
 // instruction adds to an instruction's count.
 func (s *summary) instruction(b *abp.Block, ins int, c abp.Counts) {
-	addr := b.InsAddr(ins)
-	sum := s.instructions[addr]
+	k := s.places.code(b, ins)
+	sum := s.instructions[k]
 	if sum == nil {
-		sum = &InsCount{Addr: addr, Code: b.InsCode(ins), Function: s.places.function(b, ins), Image: s.places.image(b)}
-		s.instructions[addr] = sum
+		sum = &InsCount{Addr: k.Addr, Code: b.InsCode(ins), Function: s.places.function(b, ins), Image: k.Image}
+		s.instructions[k] = sum
 	}
 	sum.Add(c, 1)
 }

@@ -22,7 +22,7 @@ type summary struct {
 	part      float64
 	lost      *abp.Image // stands for code that the main file lacks
 	// instructions is by address; nil unless they are asked for.
-	instructions map[uint64]*InsCount
+	instructions map[Code]*InsCount
 }
 
 // functionKey is a function, or the code of an image that is in none.
@@ -259,12 +259,12 @@ func (pl *places) words(o openingEvents) *WindowOpening {
 // An event without a time stamp, which a run without a clock has, gets none.
 func (pl *places) opening(e *abp.WindowEvent) WindowOpening {
 	o := WindowOpening{
-		Reason: e.Reason, Thread: e.Thread, Address: e.Addr, Place: pl.describe(e.Addr),
+		Reason: e.Reason, Thread: e.Thread, Address: e.Addr, Place: pl.describeDuring(e.Addr, e.TSC),
 		Instructions: e.Instructions, Loads: e.Loads, Stores: e.Stores, Overshoot: e.Overshoot,
 		Caller: e.Caller,
 	}
 	if e.Caller != 0 {
-		o.CalledFrom = pl.returnAddress(e.Caller)
+		o.CalledFrom = pl.returnAddress(e.Caller, e.TSC)
 	}
 	if h := pl.proc.Header(); e.TSC != 0 && h.TSCFrequency != 0 {
 		o.Seconds = h.TimeOf(e.TSC).Sub(h.Started).Seconds()

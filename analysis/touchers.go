@@ -12,7 +12,16 @@ import (
 const codeLimit = 5
 
 // toucherKey is an instruction that touches a line.
-type toucherKey struct{ line, code uint64 }
+type toucherKey struct {
+	line, code uint64
+	image      uint32 // of its block
+}
+
+// touchedBy is a toucherKey by what lay at the address.
+type touchedBy struct {
+	line uint64
+	code Code
+}
 
 // toucherSum is how often, with fractions where these are estimates.
 type toucherSum struct{ reads, writes float64 }
@@ -25,7 +34,8 @@ func touchers(p *abp.Profile, proc *abp.Process, q abp.Query, lines []TouchedLin
 	for i := range lines {
 		index[lines[i].Address>>shift] = i
 	}
-	all := map[toucherKey]toucherSum{}
+	all := map[touchedBy]toucherSum{}
+	places := newPlaces(proc)
 	var lock sync.Mutex // guards all
 	_, err := eachFrame(proc, q, nil, func([]abp.Thread) func() frameWorker {
 		return func() frameWorker {
@@ -34,7 +44,7 @@ func touchers(p *abp.Profile, proc *abp.Process, q abp.Query, lines []TouchedLin
 			w.see = func(b *abp.Block, m *abp.Mem) {
 				for l := m.Addr >> shift; l <= (m.Addr+uint64(max(m.Size, 1))-1)>>shift; l++ {
 					if _, ok := index[l]; ok {
-						w.count(toucherKey{l, b.InsAddr(int(m.Ins))}, m.Store)
+						w.count(toucherKey{l, b.InsAddr(int(m.Ins)), b.Image}, m.Store)
 					}
 				}
 			}
@@ -42,8 +52,9 @@ func touchers(p *abp.Profile, proc *abp.Process, q abp.Query, lines []TouchedLin
 				lock.Lock()
 				defer lock.Unlock()
 				for k, c := range w.counts {
-					o := all[k]
-					all[k] = toucherSum{o.reads + float64(c.Reads)*w.scale, o.writes + float64(c.Writes)*w.scale}
+					by := touchedBy{k.line, places.codeIn(k.image, k.code)}
+					o := all[by]
+					all[by] = toucherSum{o.reads + float64(c.Reads)*w.scale, o.writes + float64(c.Writes)*w.scale}
 				}
 				clear(w.counts)
 			}
@@ -53,10 +64,9 @@ func touchers(p *abp.Profile, proc *abp.Process, q abp.Query, lines []TouchedLin
 	if err != nil {
 		return err
 	}
-	places := newPlaces(proc)
 	for k, c := range all {
 		l := &lines[index[k.line]]
-		l.Code = append(l.Code, TouchedCode{k.code, places.describe(k.code), whole(c.reads), whole(c.writes)})
+		l.Code = append(l.Code, TouchedCode{k.code.Addr, places.describeCode(k.code), whole(c.reads), whole(c.writes)})
 	}
 	regions := Regions(proc)
 	for i := range lines {

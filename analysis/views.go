@@ -11,7 +11,7 @@ import (
 
 // WriteInstructions writes instructions with their disassembly, the busiest first; text makes
 // it of an instruction.
-func WriteInstructions(w io.Writer, all []InsCount, total uint64, top int, text func(*InsCount) string, place func(addr uint64) string) error {
+func WriteInstructions(w io.Writer, all []InsCount, total uint64, top int, text func(*InsCount) string, place func(Code) string) error {
 	t := NewTextTable("address", "place", "instruction", "executed", "%", "loads", "stores")
 	t.Text = 3
 	for i := range all {
@@ -20,7 +20,7 @@ func WriteInstructions(w io.Writer, all []InsCount, total uint64, top int, text 
 			t.More = len(all) - i
 			break
 		}
-		t.Add(fmt.Sprintf("%#014x", c.Addr), cut(place(c.Addr), 40), text(c), FormatExact(c.Instructions), share(c.Instructions, total), FormatExact(c.Loads), FormatExact(c.Stores))
+		t.Add(fmt.Sprintf("%#014x", c.Addr), cut(place(c.Place()), 40), text(c), FormatExact(c.Instructions), share(c.Instructions, total), FormatExact(c.Loads), FormatExact(c.Stores))
 	}
 	return writeTable(w, t)
 }

@@ -18,8 +18,23 @@ func (p *Places) FunctionAt(addr uint64) *abp.Function { return p.pl.functionAt(
 // Image returns the image of a block, nil for code in none.
 func (p *Places) Image(b *abp.Block) *abp.Image { return p.pl.image(b) }
 
+// ImageOf returns the image of an instruction: the block's, where that holds it.
+func (p *Places) ImageOf(b *abp.Block, ins int) *abp.Image {
+	addr := b.InsAddr(ins)
+	if img := p.pl.imageIn(b.Image, addr); img == nil || holds(img, addr) {
+		return img
+	}
+	return p.pl.imageAt(addr)
+}
+
 // ImageAt returns the image that holds an address, nil if none does.
 func (p *Places) ImageAt(addr uint64) *abp.Image { return p.pl.imageAt(addr) }
+
+// Code tells an instruction of a block from others that lay at its address.
+func (p *Places) Code(b *abp.Block, ins int) Code { return p.pl.code(b, ins) }
+
+// DescribeCode is Describe for an instruction.
+func (p *Places) DescribeCode(c Code) string { return p.pl.describeCode(c) }
 
 // Describe names an address for people: function or image with an offset, else nothing.
 func (p *Places) Describe(addr uint64) string { return p.pl.describe(addr) }

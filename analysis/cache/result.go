@@ -371,19 +371,21 @@ func (r *recipe) whole(i int) (m Misses) {
 	return m
 }
 
-// Instructions are the misses by instruction's address.
-func (t *Totals) Instructions() map[uint64]Misses {
-	out := map[uint64]Misses{}
+// Instructions are the misses by instruction.
+func (t *Totals) Instructions() map[analysis.Code]Misses {
+	places := analysis.NewPlaces(t.proc)
+	out := map[analysis.Code]Misses{}
 	for _, r := range t.blocks {
 		if r == nil {
 			continue
 		}
 		for i := range r.ins {
-			m := out[r.block.InsAddr(i)]
+			at := places.Code(r.block, i)
+			m := out[at]
 			m.Add(&r.ins[i], 1)
 			one := r.whole(i)
 			m.Add(&one, r.runs)
-			out[r.block.InsAddr(i)] = m
+			out[at] = m
 		}
 	}
 	return out

@@ -211,8 +211,8 @@ func (pl *planner) make(p *plan, b *abp.Block) []step {
 // insFunction returns the function of an instruction.
 func (pl *planner) insFunction(b *abp.Block, ins int) int32 {
 	f := pl.places.Function(b, ins)
-	img := pl.places.Image(b)
-	if f == nil || f.Image != b.Image {
+	img := pl.places.ImageOf(b, ins)
+	if f != nil && f.Image != b.Image {
 		img = pl.places.ImageAt(b.InsAddr(ins))
 	}
 	return pl.function(f, img)

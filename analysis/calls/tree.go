@@ -29,6 +29,9 @@ type Function struct {
 	match  int32 // number of the function that blocks of it name
 }
 
+// Mapped is the image that it is in, nil: none.
+func (f *Function) Mapped() *abp.Image { return f.image }
+
 // Node is a function in the context of its callers: all calls of it from one place of one
 // such context, or, Merged, from all places of it, in all threads.
 type Node struct {

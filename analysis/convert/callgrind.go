@@ -39,6 +39,7 @@ type cgCall struct {
 type cgBody struct {
 	cgFunction
 	linked string
+	mapped *abp.Image
 	file   string
 	line   uint32
 	own    map[uint64]*costs // by address
@@ -56,7 +57,6 @@ type cgCost struct {
 type cgMaker struct {
 	out     *bufio.Writer
 	sources *sources
-	image   func(addr uint64) *abp.Image
 	bodies  map[cgFunction]*cgBody
 	names   map[string]int // compressed names, by kind and name
 	events  []cgEvent
@@ -124,7 +124,7 @@ func writeCallgrind(w io.Writer, o *Options) error {
 		return err
 	}
 	for _, p := range o.processes() {
-		m.image, m.of = imageFinder(p), p
+		m.of = p
 		m.head(p, &total)
 	}
 	var all []*cgBody
@@ -170,7 +170,7 @@ func (m *cgMaker) body(f *calls.Function) *cgBody {
 	k := cgFunction{f.Name, f.ImagePath, f.Addr}
 	b := m.bodies[k]
 	if b == nil {
-		b = &cgBody{cgFunction: k, linked: f.Linked, file: f.File, line: f.Line, own: map[uint64]*costs{}, calls: map[cgCall]*cgCost{}}
+		b = &cgBody{cgFunction: k, linked: f.Linked, mapped: f.Mapped(), file: f.File, line: f.Line, own: map[uint64]*costs{}, calls: map[cgCall]*cgCost{}}
 		m.bodies[k] = b
 	}
 	return b
@@ -237,7 +237,7 @@ func (m *cgMaker) write(b *cgBody) {
 	slices.Sort(addrs)
 	in := file
 	for _, a := range addrs {
-		at, line := m.line(a)
+		at, line := m.line(b, a)
 		if at == "" {
 			at = file
 		}
@@ -268,8 +268,8 @@ func (m *cgMaker) writeCalls(b *cgBody, in, file string) {
 	}
 	for _, k := range list {
 		callee, cost := m.bodies[k.callee], b.calls[k]
-		_, line := m.line(k.site)
-		_, target := m.line(callee.addr)
+		_, line := m.line(b, k.site)
+		_, target := m.line(callee, callee.addr)
 		m.name("cob", "ob", callee.image)
 		m.name("cfi", "fl", m.file(callee))
 		m.name("cfn", "fn", callee.name)
@@ -279,20 +279,20 @@ func (m *cgMaker) writeCalls(b *cgBody, in, file string) {
 
 // file returns the source file of a function.
 func (m *cgMaker) file(b *cgBody) string {
-	if at, line := m.outermost(b.addr); line != 0 {
+	if at, line := m.outermost(b, b.addr); line != 0 {
 		return at
 	}
 	return b.file
 }
 
-// line returns the place in the source of an address; line 0 is not known.
-func (m *cgMaker) line(addr uint64) (file string, line int) {
-	f := m.sources.frames(m.image(addr), addr, "", "")
+// line returns the place in the source of an address in a function; line 0 is not known.
+func (m *cgMaker) line(b *cgBody, addr uint64) (file string, line int) {
+	f := m.sources.frames(b.mapped, addr, "", "")
 	return f[0].File, f[0].Line
 }
 
 // outermost is line for the function that others were inlined into.
-func (m *cgMaker) outermost(addr uint64) (file string, line int) {
-	f := m.sources.frames(m.image(addr), addr, "", "")
+func (m *cgMaker) outermost(b *cgBody, addr uint64) (file string, line int) {
+	f := m.sources.frames(b.mapped, addr, "", "")
 	return f[len(f)-1].File, f[len(f)-1].Line
 }

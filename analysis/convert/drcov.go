@@ -87,8 +87,8 @@ func (o *Options) drcovBlocks(p *abp.Process) (list []drcovBlock, left int, err 
 	seen := map[drcovBlock]bool{}
 	lost := map[uint64]bool{}
 	for b, which := range ran {
+		img := places.Image(b)
 		pieces(b, which, func(addr, size uint64) {
-			img := places.ImageAt(addr)
 			if img == nil {
 				lost[addr] = true
 				return

@@ -33,13 +33,13 @@ type pprofMaker struct {
 	locations map[pprofPlace]*profile.Location
 	samples   map[pprofSample]*profile.Sample
 	stacks    map[*calls.Node][]*profile.Location // of the callers of a node
-	image     func(addr uint64) *abp.Image        // of the current process
 	costs     []cost                              // the values of a sample
 }
 
 // pprofPlace is an address in a function of a process.
 type pprofPlace struct {
 	proc     *abp.Process
+	image    *abp.Image // another one's may have lain at the address before
 	addr     uint64
 	function string
 }
@@ -118,7 +118,6 @@ func b2i(b bool) int {
 
 // thread adds what was counted of a thread.
 func (m *pprofMaker) thread(s *threadStacks) {
-	m.image = imageFinder(s.proc)
 	m.samples, m.stacks = map[pprofSample]*profile.Sample{}, map[*calls.Node][]*profile.Location{}
 	s.each(func(node *calls.Node, windows uint64, b *abp.Block, ins int, c abp.Counts) {
 		m.add(m.sample(s, node, windows, b.InsAddr(ins)), &costs{Counts: c})
@@ -191,11 +190,11 @@ func (m *pprofMaker) unknown() *profile.Location {
 
 // location returns the location of an address, made if it is new.
 func (m *pprofMaker) location(p *abp.Process, f *calls.Function, addr uint64) *profile.Location {
-	k := pprofPlace{p, addr, f.Name}
+	img := f.Mapped()
+	k := pprofPlace{p, img, addr, f.Name}
 	if found := m.locations[k]; found != nil {
 		return found
 	}
-	img := m.image(addr)
 	l := &profile.Location{ID: uint64(len(m.out.Location) + 1), Address: addr, Mapping: m.mappings[img]}
 	frames := m.sources.frames(img, addr, f.Name, f.Linked)
 	for i, fr := range frames {

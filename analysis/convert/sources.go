@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"alleria/abp"
-	"alleria/analysis"
 	"alleria/internal/symbols"
 )
 
@@ -67,10 +66,4 @@ func (s *sources) frames(img *abp.Image, addr uint64, function, linked string) [
 	}
 	list[len(list)-1].Function = last.Function
 	return list
-}
-
-// imageFinder finds the images of a process by address.
-func imageFinder(p *abp.Process) func(addr uint64) *abp.Image {
-	places := analysis.NewPlaces(p)
-	return places.ImageAt
 }

@@ -8,8 +8,12 @@ import (
 // operand is the loads, or the stores, of an instruction.
 type operand struct {
 	code  uint64 // the instruction's address
+	image uint32 // of its block: another one's may have lain there before
 	store bool
 }
+
+// operandOf is that of a block's instruction.
+func operandOf(b *abp.Block, i int, store bool) operand { return operand{b.InsAddr(i), b.Image, store} }
 
 // walk is what is known of an operand beside its addresses: some block with it, and where it is there, for names. Without a block there is no operand.
 type walk struct {
@@ -160,7 +164,7 @@ func (c *Counter) expand(x *abp.Exec) {
 
 // number is that of the loads or the stores of an instruction.
 func (c *Counter) number(b *abp.Block, i int, store bool, size uint32) uint32 {
-	key := operand{code: b.InsAddr(i), store: store}
+	key := operandOf(b, i, store)
 	n, known := c.numbers[key]
 	if !known {
 		n = uint32(len(c.walks))
@@ -182,7 +186,7 @@ func (c *Counter) plan(id uint32) {
 	*p = plan{words: b.Words + 1}
 	fresh := 0
 	lanes.PlainAccesses(b, func(i int, a *abp.Access) {
-		if _, known := c.numbers[operand{code: b.InsAddr(i), store: a.Store}]; !known {
+		if _, known := c.numbers[operandOf(b, i, a.Store)]; !known {
 			fresh++
 		}
 	})

@@ -135,7 +135,7 @@ func TestEightAtATime(t *testing.T) {
 		}
 		for i := range one.Operands {
 			o := &one.Operands[i]
-			want[operand{o.Address, o.Store}].compare(t, fmt.Sprintf("round %d, %#x", round, o.Address), o)
+			want[operand{o.Address, 0, o.Store}].compare(t, fmt.Sprintf("round %d, %#x", round, o.Address), o)
 		}
 	}
 }
@@ -164,7 +164,7 @@ func follow(want map[operand]*naive, x abp.Exec, m abptest.Blocks, words []uint6
 		x.Whole(b, words[i+1:])
 		for k := range b.Ins {
 			x.InsAccesses(k, func(mem *abp.Mem) {
-				key := operand{b.InsAddr(k), mem.Store}
+				key := operand{b.InsAddr(k), 0, mem.Store}
 				if want[key] == nil {
 					want[key] = new(naive)
 				}

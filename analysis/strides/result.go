@@ -58,9 +58,16 @@ type Stride struct {
 // Totals puts together what was counted of a process's threads, each by itself.
 type Totals struct {
 	proc    *abp.Process
-	numbers map[operand]uint32
+	places  *analysis.Places
+	numbers map[place]uint32
 	all     []total
 	strides tallies
+}
+
+// place is an operand by what lay at its address, which may have been loaded there several times.
+type place struct {
+	analysis.Code
+	store bool
 }
 
 // total is what is known of an operand in all threads.
@@ -72,7 +79,9 @@ type total struct {
 }
 
 // NewTotals begins with nothing.
-func NewTotals(p *abp.Process) *Totals { return &Totals{proc: p, numbers: map[operand]uint32{}} }
+func NewTotals(p *abp.Process) *Totals {
+	return &Totals{proc: p, places: analysis.NewPlaces(p), numbers: map[place]uint32{}}
+}
 
 // Thread returns what counts a thread.
 func (t *Totals) Thread() *Counter { return NewCounter(t.proc) }
@@ -91,11 +100,13 @@ func (t *Totals) Add(c *Counter, scale float64) {
 			continue // without an access
 		}
 		c.end(number)
-		n, known := t.numbers[key]
+		w := &c.walks[number]
+		at := place{t.places.Code(w.block, w.ins), key.store}
+		n, known := t.numbers[at]
 		if !known {
 			n = uint32(len(t.all))
-			t.numbers[key] = n
-			t.all = append(t.all, total{operand: key, walk: c.walks[number], low: o.Low[k], high: o.High[k]})
+			t.numbers[at] = n
+			t.all = append(t.all, total{operand: key, walk: *w, low: o.Low[k], high: o.High[k]})
 			t.strides.grow(len(t.all))
 		}
 		sum := &t.all[n]

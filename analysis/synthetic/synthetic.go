@@ -298,3 +298,57 @@ func WriteLarge(dir string, runs int) error {
 		return nil
 	})
 }
+
+// Replaced is where all code of the run that WriteReplaced writes lies.
+const Replaced = 0x7ffff7c01000
+
+// WriteReplaced writes a run in which two libraries were loaded one after the other at the same place, and behind them code that
+// is in no image: each loads from there, and begins at Replaced.
+func WriteReplaced(dir string) error {
+	err := os.MkdirAll(filepath.Join(dir, "p1"), 0o755)
+	if err != nil {
+		return fmt.Errorf("synthetic run: %w", err)
+	}
+	var blocks, images, functions []byte
+	all := []*abp.Block{nil}
+	for i := range uint32(3) {
+		b := &abp.Block{ID: i + 1, Image: (i + 1) % 3, Addr: Replaced, Words: 1, TimeWord: abp.NoWord, BranchWord: abp.NoWord, Code: []byte{0x48, 0x8b, 0},
+			Ins:      []abp.Ins{{Len: 3, Flags: abp.InsRecorded | abp.InsAddrs | abp.InsMemory, AccFrom: 0, AccTo: 1, Func: (i + 1) % 3}},
+			Accesses: []abp.Access{{AddrBits: 64, Size: 8, AuxWord: abp.NoWord, IndexWord: abp.NoWord, Value: abp.NoWord}}}
+		blocks = b.Append(blocks)
+		if err := b.Prepare(); err != nil {
+			return fmt.Errorf("synthetic run: %w", err)
+		}
+		all = append(all, b)
+	}
+	for i, name := range []string{"first", "second"} {
+		n := uint32(i + 1)
+		images = (&abp.Image{Number: n, Path: "/lib/" + name + ".so", Base: Replaced - 0x1000, Loaded: uint64(1000 * n), Unloaded: uint64(1000*n + 900),
+			Segments: []abp.Segment{{Start: Replaced - 0x1000, End: Replaced + 0x1000, Prot: 5}}}).Append(images)
+		functions = (&abp.Function{Number: n, Image: n, Name: name, Addr: Replaced, Size: 0x40}).Append(functions)
+	}
+	h := abp.Header{Type: abp.TypeMain, Machine: abp.Machine{OS: abp.OSLinux}, Process: 1, PID: 100, TSCFrequency: 1e9, CommandLine: []string{"demo"},
+		Flags: abp.FlagInstructions | abp.FlagAddresses}
+	err = writeFile(filepath.Join(dir, "p1", abp.MainFile), &h, func(w *abp.Writer, _ *abp.Header) error {
+		return errors.Join(w.Section(abp.SectionBlocks, 0, blocks), w.Section(abp.SectionImages, 0, images), w.Section(abp.SectionFunctions, 0, functions))
+	})
+	if err != nil {
+		return err
+	}
+	h.Type, h.Stream = abp.TypeSub, 1
+	return writeFile(filepath.Join(dir, "p1", "1.abp"), &h, func(w *abp.Writer, h *abp.Header) error {
+		enc, err := frame.NewEncoder(func(id uint32) *frame.Shape { return all[id].Shape() }, 0)
+		if err != nil {
+			return fmt.Errorf("synthetic run: %w", err)
+		}
+		enc.Begin()
+		words := []uint64{1, Heap, 1, Heap, 1, Heap, 2, Heap, 2, Heap, 3, Heap}
+		if err := enc.Chunk(words, 1000, 4000); err != nil {
+			return fmt.Errorf("synthetic run: %w", err)
+		}
+		f := &abp.FrameHeader{Thread: 1, OSID: 100, FirstTSC: 1000, LastTSC: 4000, Execs: 6, Words: enc.Words, Chunks: 1, MaxBlock: 3, Encoding: enc.Version(),
+			Counts: abp.Counts{Instructions: 6, MemInstructions: 6, Loads: 6, BytesRead: 48}}
+		h.Counts = f.Counts
+		return w.Frame(f, enc.Finish(make([]byte, abp.FrameRoom)), nil)
+	})
+}

@@ -159,7 +159,7 @@ func (a *app) annotate(p *abp.Profile, q abp.Query, syntax analysis.Syntax, cach
 }
 
 // missesOf simulates caches over all that a process has recorded and returns the misses by instruction.
-func (a *app) missesOf(p *abp.Profile, proc *abp.Process, q abp.Query, o cache.Options) (func(addr uint64) *analysis.Misses, error) {
+func (a *app) missesOf(p *abp.Profile, proc *abp.Process, q abp.Query, o cache.Options) (func(analysis.Code) *analysis.Misses, error) {
 	o.Threads, o.Part = q.Threads, stream.PartOf(proc, q)
 	progress, stop := a.reading()
 	defer stop()
@@ -168,8 +168,8 @@ func (a *app) missesOf(p *abp.Profile, proc *abp.Process, q abp.Query, o cache.O
 		return nil, err
 	}
 	by := all.Instructions()
-	return func(addr uint64) *analysis.Misses {
-		m := by[addr]
+	return func(c analysis.Code) *analysis.Misses {
+		m := by[c]
 		return &analysis.Misses{L1I: m.L1I, L1D: m.L1DRead + m.L1DWrite, LL: m.LLI + m.LLRead + m.LLWrite}
 	}, nil
 }

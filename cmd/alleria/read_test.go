@@ -5,6 +5,7 @@ import (
 	"image/png"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -374,5 +375,48 @@ func TestTimeOfEach(t *testing.T) {
 	}
 	if r := decode[analysis.Report](t, "report", "--json", "--time", "0-inf", run); r.Processes[0].Instructions != 423 {
 		t.Errorf("--time 0-inf: %d instructions", r.Processes[0].Instructions)
+	}
+}
+
+// TestReplaced: code of libraries that were loaded one after the other at the same place, and a JIT's there, are kept apart.
+func TestReplaced(t *testing.T) {
+	run := filepath.Join(t.TempDir(), "run")
+	if err := synthetic.WriteReplaced(run); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		want []string // parts of lines, each of a line of its own
+	}{
+		{[]string{"report", "--by-instruction"}, []string{"first mov 3", "second mov 2", "mov 1"}},
+		{[]string{"report", "--by-line"}, []string{"first.so 3", "second.so 2", "[no image] 1"}},
+		{[]string{"report", "--by-address"}, []string{"first and others"}},
+		{[]string{"analyze", "strides"}, []string{"first 3", "second 2", " 1"}},
+		{[]string{"annotate", "*"}, []string{"first (first.so): 3", "second (second.so): 2"}},
+		{[]string{"report", "--inclusive"}, []string{"first.so 3", "second.so 2", "[no image] 1"}},
+		{[]string{"convert", "--to", "drcov"}, []string{"BB Table: 2 bbs"}},
+	} {
+		status, out, errs := command(t, append(c.args, run)...)
+		if status != 0 {
+			t.Errorf("%v: %d %s", c.args, status, errs)
+		}
+		lines := strings.Split(out, "\n")
+		for _, want := range c.want {
+			at := slices.IndexFunc(lines, func(l string) bool {
+				for _, part := range strings.Fields(want) {
+					i := strings.Index(l, part)
+					if i < 0 {
+						return false
+					}
+					l = l[i+len(part):]
+				}
+				return true
+			})
+			if at < 0 {
+				t.Errorf("%v: no line with %q in\n%s", c.args, want, out)
+				continue
+			}
+			lines = slices.Delete(lines, at, at+1)
+		}
 	}
 }

@@ -269,12 +269,12 @@ func (v *reportViews) instructions(a *app, proc *abp.Process, all []analysis.Ins
 	defer d.Close()
 	places := analysis.NewPlaces(proc)
 	if !v.json {
-		return nil, analysis.WriteInstructions(a.stdout, all, total, v.top, func(c *analysis.InsCount) string { return d.Text(c.Code, c.Addr) }, places.Describe)
+		return nil, analysis.WriteInstructions(a.stdout, all, total, v.top, func(c *analysis.InsCount) string { return d.Text(c.Code, c.Addr) }, places.DescribeCode)
 	}
 	rows := []instructionRow{}
 	for i := range all {
 		c := &all[i]
-		rows = append(rows, instructionRow{c.Addr, places.Describe(c.Addr), fmt.Sprintf("%x", c.Code), d.Text(c.Code, c.Addr), c.Counts})
+		rows = append(rows, instructionRow{c.Addr, places.DescribeCode(c.Place()), fmt.Sprintf("%x", c.Code), d.Text(c.Code, c.Addr), c.Counts})
 	}
 	return rows, nil
 }
