@@ -119,9 +119,10 @@ type ProcessEntry struct {
 func (e *ProcessEntry) HasRecords() bool { return len(e.Analyses) == 0 || e.RecordsKept }
 
 // Counted are exact counts of instructions, for runs without entries to count.
-// Both lists add up to the process's instructions.
+// All lists add up to the process's instructions.
 type Counted struct {
 	Threads   []CountedThread   `json:"threads"`             // by number
+	Programs  []CountedProgram  `json:"programs,omitempty"`  // that it executed, in order
 	Functions []CountedFunction `json:"functions,omitempty"` // the most instructions first
 	// Counts stands for Functions in the file alone: for each NUMBER:INSTRUCTIONS, or NUMBER:INSTRUCTIONS:CALLS, by its number in Run.Functions.
 	Counts string        `json:"counts,omitempty"`
@@ -174,6 +175,12 @@ type CountedThread struct {
 	Number       uint32 `json:"number"`       // within the process
 	TID          uint32 `json:"tid"`          // the kernel's thread id
 	Instructions uint64 `json:"instructions"` // executed
+}
+
+// CountedProgram is a program that a process executed, or went on with when it was created.
+type CountedProgram struct {
+	Name         string `json:"name"`         // file name
+	Instructions uint64 `json:"instructions"` // executed in it
 }
 
 // CountedFunction is a function by its name and its image's. Both are empty for code

@@ -65,7 +65,8 @@ type ProcessReport struct {
 	Syscalls []SyscallReport `json:"syscalls,omitempty"`
 	Signals  []SignalReport  `json:"signals,omitempty"`
 
-	proc *abp.Process // nil for one that was not followed
+	proc     *abp.Process         // nil for one that was not followed
+	programs []abp.CountedProgram // of one that was counted; none: nobody has told them apart
 }
 
 // ThreadReport is one thread of a process.
@@ -284,7 +285,7 @@ func others(p *abp.Profile, known []ProcessReport, q abp.Query) []ProcessReport 
 // counted adds what a run found that counted instructions and recorded none.
 // Images are the sums of their functions.
 func (r *ProcessReport) counted(c *abp.Counted) {
-	r.Counted = true
+	r.Counted, r.programs = true, c.Programs
 	for _, t := range c.Threads {
 		r.PerThread = append(r.PerThread, ThreadReport{Number: t.Number, OSID: t.TID, Counts: abp.Counts{Instructions: t.Instructions}})
 	}

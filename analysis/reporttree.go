@@ -77,17 +77,24 @@ func (r *Report) Tree(profile string) []*TreeNode {
 // Programs adds a profile's processes up by the program that they executed, the most instructions first.
 func (r *Report) Programs(profile string) []ProgramReport {
 	all := map[string]*ProgramReport{}
+	add := func(name string, c abp.Counts) {
+		if all[name] == nil {
+			all[name] = &ProgramReport{Program: name}
+		}
+		all[name].Runs++
+		all[name].Add(c, 1)
+	}
 	for i := range r.Processes {
 		p := &r.Processes[i]
 		if p.Profile != profile {
 			continue
 		}
-		name := p.program()
-		if all[name] == nil {
-			all[name] = &ProgramReport{Program: name}
+		for _, c := range p.programs {
+			add(c.Name, abp.Counts{Instructions: c.Instructions})
 		}
-		all[name].Runs++
-		all[name].Add(p.Counts, 1)
+		if len(p.programs) == 0 {
+			add(p.program(), p.Counts)
+		}
 	}
 	rows := []ProgramReport{}
 	for _, row := range all {

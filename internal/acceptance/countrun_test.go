@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -47,6 +48,36 @@ func TestCountRun(t *testing.T) {
 	}
 	if v := run(t, command{argv: []string{alleria(), "verify", profileDir}, dir: dir}); v.status != 0 {
 		t.Errorf("verify: %s", clip(v.stdout))
+	}
+}
+
+// TestCountedPrograms: what a process counts of several programs is told apart, by the names that a recording has.
+func TestCountedPrograms(t *testing.T) {
+	t.Parallel()
+	dir := workDir(t)
+	programsOf := func(out string, flags ...string) (names []string, most string) {
+		argv := append(append([]string{alleria(), "-q", "record", "-o", out}, flags...), "--", "sh", "-c", `i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done; (i=0; exec true); exec env true`)
+		if r := run(t, command{argv: argv, dir: dir}); r.status != 0 {
+			t.Fatalf("%v: status %d, %s", flags, r.status, clip(r.stderr))
+		}
+		var views []struct {
+			Rows []struct {
+				Program      string
+				Runs         int
+				Instructions uint64
+			}
+		}
+		if err := json.Unmarshal(run(t, command{argv: []string{alleria(), "report", "--by-program", "--json", out}, dir: dir}).stdout, &views); err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range views[0].Rows {
+			names = append(names, fmt.Sprint(row.Program, " ", row.Runs))
+		}
+		return names, views[0].Rows[0].Program
+	}
+	recorded, most := programsOf("recorded")
+	if counted, mostCounted := programsOf("counted", "--only", "count"); !slices.Equal(slices.Sorted(slices.Values(counted)), slices.Sorted(slices.Values(recorded))) || most != mostCounted || len(recorded) != 3 {
+		t.Errorf("counted %v, recorded %v", counted, recorded)
 	}
 }
 

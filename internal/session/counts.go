@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"sync"
 
@@ -17,18 +18,27 @@ import (
 // Totals are exact at any time: threads are added when they end.
 type counts struct {
 	threads []abp.CountedThread
+	ran     []abp.CountedProgram
+	running int               // which program the last of ran is, see process.count
 	funcs   map[uint32]uint64 // by the function's number in names
 	names   *functionNames
 	calls   map[uint32]uint64 // entries, likewise; nil: they are not counted
 	edges   map[edge]uint64   // from where functions were entered; nil: that is not counted
 	total   uint64
-	any     bool // something is counted of the process; the tracer's goroutine's, as all else is the counting one's
+	any     bool // something is counted of the process; the tracer's goroutine's, as all else but begun is the counting one's
+	begun   int  // programs of which something is counted, or will be
 }
 
 // funcName names a function across the images that a process executes.
 // Names and not addresses, because the same library lies elsewhere in the next
 // program.
 type funcName struct{ image, name string }
+
+// program is which of a process's programs something was counted in, and its file's name.
+type program struct {
+	number int
+	name   string
+}
 
 // times is instructions that were executed from an address on.
 type times struct{ addr, n uint64 }
@@ -38,6 +48,7 @@ type times struct{ addr, n uint64 }
 func (ps *process) count(tb *plan.Tables, t thread) {
 	c := &ps.counts
 	c.any = true
+	in := program{c.begun, filepath.Base(ps.path)}
 	tc := abp.CountedThread{Number: uint32(t.Num()), TID: uint32(t.TID())}
 	all := ps.counting.room()
 	t.Counts(func(addr uint64, instructions int, n uint64) {
@@ -48,12 +59,12 @@ func (ps *process) count(tb *plan.Tables, t thread) {
 	names := ps.names
 	if c.calls != nil { // of which more is read
 		ps.counting.wait()
-		c.add(tb, names, tc, all)
+		c.add(tb, names, in, tc, all)
 		c.addCalls(tb, t)
 		return
 	}
 	ps.counting.do(ps.opts.Engine, func() {
-		c.add(tb, names, tc, all)
+		c.add(tb, names, in, tc, all)
 		ps.counting.giveBack(all)
 	})
 }
@@ -66,7 +77,11 @@ func (ps *process) count(tb *plan.Tables, t thread) {
 //
 // Names are made once for a function of the run: the hundredth process of a program is of the same images, and
 // demangling was a tenth of what a build's count cost.
-func (c *counts) add(tb *plan.Tables, names *functionNames, tc abp.CountedThread, all []times) {
+func (c *counts) add(tb *plan.Tables, names *functionNames, in program, tc abp.CountedThread, all []times) {
+	if len(c.ran) == 0 || c.running != in.number {
+		c.ran, c.running = append(c.ran, abp.CountedProgram{Name: in.name}), in.number
+	}
+	c.ran[len(c.ran)-1].Instructions += tc.Instructions
 	if c.funcs == nil {
 		c.funcs, c.names = make(map[uint32]uint64), names
 	}
@@ -333,7 +348,7 @@ func (n *functionNames) called(l *symbols.Loaded, addr uint64) uint32 {
 // functions by instructions.
 // The order is settled to the last name, so that two equal runs print the same.
 func (c *counts) result() *abp.Counted {
-	out := &abp.Counted{Threads: c.byNumber(), Functions: make([]abp.CountedFunction, 0, len(c.funcs))}
+	out := &abp.Counted{Threads: c.byNumber(), Programs: c.ran, Functions: make([]abp.CountedFunction, 0, len(c.funcs))}
 	c.each(func(f abp.CountedFunction) { out.Functions = append(out.Functions, f) })
 	slices.SortFunc(out.Functions, inOrder)
 	out.Edges = c.edgesOf(out.Functions)

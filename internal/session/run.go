@@ -167,6 +167,7 @@ func (ps *process) Started(p target) error {
 	ps.keepTranslated(loaded) // one that the program was linked with
 	// Neither this nor translation has windows: they run the whole program in one mode.
 	if ps.opts.Only == OnlyCount {
+		ps.counts.begun++
 		if ps.opts.CountCalls {
 			ps.counts.countCalls(p, im.tables, ps.opts.CountEdges)
 		}
