@@ -91,6 +91,7 @@ type Compiler struct {
 	parts   map[calls.TypeID]int  // see partsOf
 	crowded map[string]bool       // records of too many parts, by name
 	open    map[calls.TypeID]bool // Rust's records that may be repr(C)
+	partial map[calls.TypeID]bool // C's records of which not all is known
 	made    map[string]*Capture   // see alike
 	key     []byte
 	// Alone: nothing is shared between functions that are alike, for comparison.
@@ -103,7 +104,7 @@ type Compiler struct {
 func NewCompiler() *Compiler {
 	return &Compiler{Table: &calls.Table{}, facts: make(map[calls.TypeID]pointerFacts), byRef: make(map[calls.TypeID]bool),
 		config: make(map[any]calls.TypeID), targets: make(map[targetKey]*capture.Target), plain: make(map[config.Builtin]calls.TypeID), debug: make(map[*debuginfo.Data]*debugInfo),
-		parts: make(map[calls.TypeID]int), crowded: make(map[string]bool), made: make(map[string]*Capture), open: make(map[calls.TypeID]bool)}
+		parts: make(map[calls.TypeID]int), crowded: make(map[string]bool), made: make(map[string]*Capture), open: make(map[calls.TypeID]bool), partial: make(map[calls.TypeID]bool)}
 }
 
 // build is one function's capture under way.

@@ -34,16 +34,22 @@ func (d *debugInfo) evidenceOf(e *dwarf.Entry, pc uint64) (v evidence) {
 	expr := d.data.Location(e, pc)
 	v.here, v.constant = len(expr) > 0, e.Val(dwarf.AttrConstValue) != nil
 	v.later = !v.here && e.Val(dwarf.AttrLocation) != nil
-	const (
-		deref, reg0, reg31, breg0, breg31 = 0x06, 0x50, 0x6f, 0x70, 0x8f
-		regx, fbreg, stackValue           = 0x90, 0x91, 0x9f
-		entryValue, gnuEntryValue         = 0xa3, 0xf3
-		gnuParameterRef                   = 0xfa
-		rbp, rsp                          = 6, 7
-	)
+	const entryValue, gnuEntryValue, stackValue = 0xa3, 0xf3, 0x9f
 	if n := len(expr); n > 2 && (expr[0] == entryValue || expr[0] == gnuEntryValue) && int(expr[1])+3 == n && expr[n-1] == stackValue {
 		expr = expr[2 : n-1]
 	}
+	v.read(expr)
+	return v
+}
+
+// read takes a place from an expression.
+func (v *evidence) read(expr []byte) {
+	const (
+		deref, reg0, reg31, breg0, breg31 = 0x06, 0x50, 0x6f, 0x70, 0x8f
+		regx, fbreg, stackValue           = 0x90, 0x91, 0x9f
+		gnuParameterRef                   = 0xfa
+		rbp, rsp                          = 6, 7
+	)
 	switch n := len(expr); {
 	case n == 0:
 	case expr[n-1] == stackValue: // its value can be told, which is nowhere
@@ -58,7 +64,6 @@ func (d *debugInfo) evidenceOf(e *dwarf.Entry, pc uint64) (v evidence) {
 	case expr[0] == fbreg && expr[n-1] == deref && n <= 12:
 		v.address = true
 	}
-	return v
 }
 
 // value tells whether a parameter is known to be in its place itself, and not its address.
@@ -119,11 +124,26 @@ func (d *debugInfo) settle(p *Prototype, fn *dwarf.Entry, said []evidence) {
 		producer, _ = unit.Val(dwarf.AttrProducer).(string)
 	}
 	gnu := strings.HasPrefix(producer, "GNU ")
-	none := make([]bool, len(p.Args))
 	if p.Go || p.Unplaced || len(said) != len(p.Args) || !gnu && !strings.Contains(producer, "clang") {
 		return // of others it is not known what they say
 	}
-	var unsaid []int
+	none, unsaid := d.absent(p, said, gnu)
+	_, copied := fn.Val(dwarf.AttrAbstractOrigin).(dwarf.Offset)
+	if _, ok := d.agrees(p, said, none); ok && !slices.Contains(none, true) {
+		if len(unsaid) == 0 || d.isExternal(fn) && (!gnu || !copied) { // GCC says where all are that its copies of functions have, and nothing of complex numbers
+			return
+		}
+	}
+	if len(unsaid) > mostGuessed {
+		p.Unplaced = true
+		return
+	}
+	d.choose(p, said, none, unsaid)
+}
+
+// absent are the parameters that are not passed, and those by index of which nothing is said.
+func (d *debugInfo) absent(p *Prototype, said []evidence, gnu bool) (none []bool, unsaid []int) {
+	none = make([]bool, len(p.Args))
 	for i, v := range said {
 		switch {
 		case v.gone || gnu && v.constant:
@@ -133,19 +153,19 @@ func (d *debugInfo) settle(p *Prototype, fn *dwarf.Entry, said []evidence) {
 			unsaid = append(unsaid, i)
 		}
 	}
-	external := false
+	return none, unsaid
+}
+
+// isExternal tells whether a function may be called from elsewhere.
+func (d *debugInfo) isExternal(fn *dwarf.Entry) (is bool) {
 	if e := d.chain(fn, dwarf.AttrExternal); e != nil {
-		external, _ = e.Val(dwarf.AttrExternal).(bool)
+		is, _ = e.Val(dwarf.AttrExternal).(bool)
 	}
-	_, copied := fn.Val(dwarf.AttrAbstractOrigin).(dwarf.Offset)
-	places, ok := d.agrees(p, said, none)
-	if ok && !slices.Contains(none, true) && (len(unsaid) == 0 || external && (!gnu || !copied)) { // GCC says where all are that its copies of functions have, and nothing of complex numbers
-		return
-	}
-	if len(unsaid) > mostGuessed {
-		p.Unplaced = true
-		return
-	}
+	return is
+}
+
+// choose goes over all choices of the parameters that nothing is said of.
+func (d *debugInfo) choose(p *Prototype, said []evidence, none []bool, unsaid []int) {
 	var agreed []place
 	var left []bool
 	unsure := make([]bool, len(p.Args))
@@ -154,7 +174,8 @@ func (d *debugInfo) settle(p *Prototype, fn *dwarf.Entry, said []evidence) {
 		for bit, i := range unsaid {
 			without[i] = choice>>bit&1 == 1
 		}
-		if places, ok = d.agrees(p, said, without); !ok {
+		places, ok := d.agrees(p, said, without)
+		if !ok {
 			continue
 		}
 		if agreed == nil {

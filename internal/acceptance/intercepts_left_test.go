@@ -112,6 +112,52 @@ func TestInterceptWritten(t *testing.T) {
 	}
 }
 
+// TestInterceptDeclared has functions captured that a header declares, with types that travel otherwise than integers; where one cannot be told, what hangs on it is not made up.
+func TestInterceptDeclared(t *testing.T) {
+	t.Parallel()
+	header, err := filepath.Abs("../../testdata/intercept/declared.h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(header)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := workDir(t)
+	args := []string{alleria(), "-q", "record", "-o", profileDir, "--header", header}
+	var want []string
+	for _, m := range regexp.MustCompile(`(?m)^/\* VALUE: ((\w+).*) \*/$`).FindAllStringSubmatch(string(text), -1) {
+		want = append(want, m[1])
+		args = append(args, "--intercept", m[2]+"@main")
+	}
+	run(t, command{argv: append(args, "--", build(t, "../../testdata/intercept/declared.c", "-g0")), dir: dir})
+	if got := intercepts(t, dir); !slices.Equal(got, want) {
+		t.Errorf("got %q\nwant %q", got, want)
+	}
+}
+
+// TestInterceptNested has functions captured that debug information has within others.
+func TestInterceptNested(t *testing.T) {
+	t.Parallel()
+	for _, cc := range []string{"gcc -O0", "gcc -O2 -gdwarf-4"} {
+		dir := workDir(t)
+		prog := build(t, "../../testdata/intercept/nested.cc", strings.TrimPrefix(cc, "gcc "))
+		run(t, command{argv: []string{alleria(), "-q", "record", "-o", profileDir, "--intercept", "*method*@main", "--intercept", "*operator*@main", "--", prog}, dir: dir})
+		var got []string
+		for _, l := range intercepts(t, dir) {
+			name, args, _ := strings.Cut(l, "(this=")
+			if name == l {
+				_, args, _ = strings.Cut(l, "(__closure=")
+			}
+			_, args, _ = strings.Cut(args, "}, ")
+			got = append(got, args)
+		}
+		if want := []string{`x=2, y=3.5) = 6`, `z=4.5) = 9`, `y=4, s="hey") = 109`}; !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, want %q", cc, got, want)
+		}
+	}
+}
+
 // difference is the first line in which sorted lines differ.
 func difference(got, want []string) string {
 	for i := range max(len(got), len(want)) {

@@ -313,6 +313,13 @@ func (x *intercepts) arm(fns []*intercepted) error {
 	}
 	x.findErrno(fns)
 	x.im.p.PlaceAhead(placesOf(fns))
+	errs = append(errs, x.intercept(fns)...)
+	x.ps.armed.took += time.Since(from)
+	return errors.Join(errs...)
+}
+
+// intercept has the engine capture what was made for functions.
+func (x *intercepts) intercept(fns []*intercepted) (errs []error) {
 	for _, f := range fns {
 		w := f.armed
 		if w.Capture == nil {
@@ -334,8 +341,7 @@ func (x *intercepts) arm(fns []*intercepted) error {
 			x.ps.armed.functions++
 		}
 	}
-	x.ps.armed.took += time.Since(from)
-	return errors.Join(errs...)
+	return errs
 }
 
 // placesOf is where natively something is going to lie for functions, as far as that is known: Go's are captured behind their first instructions.

@@ -52,6 +52,15 @@ func (im *Image) Subprogram(vaddr uint64) (data *debuginfo.Data, entry *dwarf.En
 	return t.data, entry, nil
 }
 
+// holdsFunctions tells whether functions may lie within an entry: within what groups them, or, nested or as methods of classes of their own, within others and their blocks.
+func holdsFunctions(e *dwarf.Entry) bool {
+	switch e.Tag {
+	case dwarf.TagNamespace, dwarf.TagModule, dwarf.TagStructType, dwarf.TagClassType, dwarf.TagUnionType, dwarf.TagSubprogram, dwarf.TagLexDwarfBlock:
+		return true
+	}
+	return false
+}
+
 // subprograms lists where a unit's functions begin.
 func (t *lineTable) subprograms(unit *dwarf.Entry) map[uint64]dwarf.Offset {
 	starts := make(map[uint64]dwarf.Offset)
@@ -75,16 +84,12 @@ func (t *lineTable) subprograms(unit *dwarf.Entry) map[uint64]dwarf.Offset {
 			} else if ranges, err := t.data.Ranges(e); err == nil && len(ranges) > 0 {
 				starts[ranges[0][0]] = e.Offset
 			}
-			if e.Children {
-				r.SkipChildren()
-			}
-			continue
-		// Functions are in units and in what groups them.
-		case e.Children && (e.Tag == dwarf.TagNamespace || e.Tag == dwarf.TagModule || e.Tag == dwarf.TagStructType || e.Tag == dwarf.TagClassType):
-			depth++
-			continue
 		}
-		if e.Children {
+		switch {
+		case !e.Children:
+		case holdsFunctions(e):
+			depth++
+		default:
 			r.SkipChildren()
 		}
 	}
