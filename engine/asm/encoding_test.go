@@ -111,7 +111,10 @@ func (l *list) oneRegister(r x86.Reg) {
 		l.add(fmt.Sprintf("pand x%d x%d", v, r&15), func(w *Writer) { w.SseAnd(v, uint8(r&15)) }, "SseAnd ", r, v)
 		l.add(fmt.Sprintf("psrldq x%d #%x", v, 1+uint8(r&7)), func(w *Writer) { w.SseShiftDown(v, 1+uint8(r&7)) }, "SseShiftDown ", r, v)
 		l.add(fmt.Sprintf("pslldq x%d #%x", v, 1+uint8(r&7)), func(w *Writer) { w.SseShiftUp(v, 1+uint8(r&7)) }, "SseShiftUp ", r, v)
-		l.add(fmt.Sprintf("movdqu 16[q%d+8] x%d", r, v), func(w *Writer) { w.SsePut(r, 8, v) }, "SsePut ", r, v)
+		l.add(fmt.Sprintf("movlps 8[q%d+8] x%d", r, v), func(w *Writer) { w.SsePut(r, 8, v, false) }, "SsePut ", r, v)
+		l.add(fmt.Sprintf("movhps 8[q%d+8] x%d", r, v), func(w *Writer) { w.SsePut(r, 8, v, true) }, "SsePut high ", r, v)
+		l.add(fmt.Sprintf("vmovlps 8[q%d+8] x%d", r, v), func(w *Writer) { w.AvxPut(r, 8, v, false) }, "AvxPut ", r, v)
+		l.add(fmt.Sprintf("vmovhps 8[q%d+8] x%d", r, v), func(w *Writer) { w.AvxPut(r, 8, v, true) }, "AvxPut high ", r, v)
 	}
 }
 
@@ -187,6 +190,7 @@ func (l *list) vectors(m Mem, n uint8) {
 		l.add(fmt.Sprintf("%s x%d %s", name, v, text(m, 16)), func(w *Writer) { w.SseLoad(v, m, aligned) }, "SseLoad ", m, v)
 		l.add(fmt.Sprintf("%s %s x%d", name, text(m, 16), v), func(w *Writer) { w.SseStore(m, v, aligned) }, "SseStore ", m, v)
 	}
+	l.add(fmt.Sprintf("pshufd x%d %s #e4", v, text(m, 16)), func(w *Writer) { w.SseLoadOperand(v, m) }, "SseLoadOperand ", m, v)
 	l.add(fmt.Sprintf("pcmpeqb x%d %s", v, text(m, 16)), func(w *Writer) { w.SseEqualBytes(v, m) }, "SseEqualBytes ", m, v)
 	l.add(fmt.Sprintf("movq %s mm%d", text(m, 8), mm), func(w *Writer) { w.MmxStore(m, mm) }, "MmxStore ", m, mm)
 	for _, size := range []int{16, 32} {

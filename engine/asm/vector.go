@@ -58,18 +58,37 @@ func (w *Writer) avxMove(op, v byte, m Mem, size int) {
 	w.vexMem(vex{m: 1, pp: 2, l: size > 16, op: op, reg: v}, m)
 }
 
-// SsePut writes movdqu [base+disp], v, with a REX prefix in any case and a long displacement.
-func (w *Writer) SsePut(base x86.Reg, disp int, v uint8) {
-	r := byte(rexAny)
+// SsePut writes movlps [base+disp], v or, for the high half, movhps, with a REX prefix in any case and a long displacement.
+func (w *Writer) SsePut(base x86.Reg, disp int, v uint8, high bool) {
+	r, op := byte(rexAny), byte(0x13)
 	if v >= 8 {
 		r |= rexR
 	}
 	if base >= 8 {
 		r |= rexB
 	}
-	w.b4(0xf3, r, 0x0f, 0x7f)
+	if high {
+		op = 0x17
+	}
+	w.b3(r, 0x0f, op)
 	m := At(base, disp)
 	w.long(v&7<<3, &m)
+}
+
+// AvxPut writes vmovlps [base+disp], v or, for the high half, vmovhps.
+func (w *Writer) AvxPut(base x86.Reg, disp int, v uint8, high bool) {
+	e := vex{m: 1, op: 0x13, reg: v}
+	if high {
+		e.op = 0x17
+	}
+	w.vexMem(e, At(base, disp))
+}
+
+// SseLoadOperand writes pshufd v, m, which changes no order: a load that faults where instructions do that work on m, aligned or as the
+// processor is told by MXCSR.MM.
+func (w *Writer) SseLoadOperand(v uint8, m Mem) {
+	w.onMem(half|esc|0x70, v, m, 1)
+	w.b1(0xe4)
 }
 
 // SseLoad writes movups v, m, or movaps, which faults unless m is aligned.

@@ -194,16 +194,21 @@ func (r *recorder) indices(o *x86.Operand, off int) {
 // least sixteen.
 //
 // The form is chosen by what leaves no trace: an SSE store after AVX code would cost a
-// transition on older processors, an AVX one needs the processor to have it.
+// transition on older processors, an AVX one needs the processor to have it. Sixteen bytes go by halves, because words of records are aligned to
+// eight and a program may have alignment checked.
 func (r *recorder) putVector(off int, v uint8, size int, evex bool) {
 	a, ra := &r.u.asm, r.rec.RA
 	switch {
 	case evex:
 		a.EvexStore(asm.At(ra, off), v, size)
+	case size <= 16 && r.u.HasAVX:
+		a.AvxPut(ra, off, v, false)
+		a.AvxPut(ra, off+8, v, true)
 	case size <= 32 && r.u.HasAVX:
-		a.AvxStore(asm.At(ra, off), v, min(size, 32))
+		a.AvxStore(asm.At(ra, off), v, 32)
 	default:
-		a.SsePut(ra, off, v)
+		a.SsePut(ra, off, v, false)
+		a.SsePut(ra, off+8, v, true)
 	}
 }
 

@@ -31,8 +31,9 @@ const (
 // Which sizes and masks there are instructions for is the processor's affair: everything
 // else stays as it is.
 func (r *recorder) transits(in *x86.Insn, o *x86.Operand) bool {
+	// Whether SHA's operands have to be aligned is said differently by manuals and processors.
 	if in.Enc == x86.EncLegacy {
-		return o.Kind == records.AccessPlain && o.Size == 16
+		return o.Kind == records.AccessPlain && o.Size == 16 && in.Cat != x86.CatSHA
 	}
 	if !r.u.HasAVX512 {
 		return in.Enc == x86.EncVEX && o.Kind == records.AccessPlain && (o.Size == 16 || o.Size == 32)
@@ -70,14 +71,15 @@ func (r *recorder) transit(i int, in *x86.Insn) {
 	switch {
 	// legacy code: a register that it can name, moved by legacy instructions
 	case in.Enc == x86.EncLegacy:
-		aligned := true // movaps faults as the instruction would
+		a.SseStore(save, transitLow, false)
 		switch in.Mnem {
 		case x86.MPCMPESTRI, x86.MPCMPESTRM, x86.MPCMPISTRI, x86.MPCMPISTRM:
-			aligned = false
+			a.SseLoad(transitLow, m, false)
+		default:
+			a.SseLoadOperand(transitLow, m)
 		}
-		a.SseStore(save, transitLow, false)
-		a.SseLoad(transitLow, m, aligned)
-		a.SseStore(record, transitLow, false)
+		a.SsePut(r.rec.RA, off, transitLow, false)
+		a.SsePut(r.rec.RA, off+8, transitLow, true)
 		a.SseStore(slot, transitLow, true)
 		a.SseLoad(transitLow, save, false)
 	// a high register: its use does not dirty the state that AVX code cares for
@@ -90,7 +92,12 @@ func (r *recorder) transit(i int, in *x86.Insn) {
 	default:
 		a.AvxStore(save, transitLow, 32)
 		a.AvxLoad(transitLow, m, size)
-		a.AvxStore(record, transitLow, size)
+		if size == 16 {
+			a.AvxPut(r.rec.RA, off, transitLow, false)
+			a.AvxPut(r.rec.RA, off+8, transitLow, true)
+		} else {
+			a.AvxStore(record, transitLow, size)
+		}
 		a.AvxStore(slot, transitLow, size)
 		a.AvxLoad(transitLow, save, 32)
 	}
