@@ -127,7 +127,9 @@ func (i *Insn) Accesses(out []Operand) []Operand {
 // noAccess tells instructions with a memory operand that they don't access.
 func (i *Insn) noAccess() bool {
 	switch i.Cat {
-	case CatNOP, CatWIDENOP, CatPREFETCH:
+	case CatNOP, CatWIDENOP, CatPREFETCH, CatPREFETCHWT1:
+		return true
+	case CatMPX: // no kernel of today enables it: all of it does nothing
 		return true
 	}
 	switch i.Mnem {

@@ -223,19 +223,31 @@ static int fill(struct a_insn *o, const ZydisDecodedInstruction *in, const Zydis
 	}
 }
 
+/* Instructions of Knights Corner alone. Zydis takes some of them also where its mode for that processor is off; no other
+ * processor knows them. */
+static int foreign(const ZydisDecodedInstruction *in) {
+	switch (in->meta.isa_ext) {
+	case ZYDIS_ISA_EXT_KNC: case ZYDIS_ISA_EXT_KNCE: case ZYDIS_ISA_EXT_KNCV:
+		return 1;
+	default:
+		return in->encoding == ZYDIS_INSTRUCTION_ENCODING_MVEX;
+	}
+}
+
 /* See decode.h. The decoder is set up at each call, which costs little beside a block. */
 int a_decode(const uint8_t *buf, size_t len, uint64_t addr, int max, struct a_insn *out, int *why) {
 	ZydisDecoder dec;
 	ZydisDecodedInstruction in;
 	ZydisDecodedOperand ops[ZYDIS_MAX_OPERAND_COUNT];
 	ZydisDecoderInit(&dec, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-	/* Processors of today: tzcnt and lzcnt are themselves, cet and knc forms as on Intel's. */
+	/* Processors of today: tzcnt and lzcnt are themselves, cet forms as on Intel's. */
 	int n = 0;
 	size_t off = 0;
 	while (n < max) {
 		ZydisDecoderContext ctx;
 		ZyanStatus st = ZydisDecoderDecodeInstruction(&dec, &ctx, buf + off, len - off, &in);
 		if (ZYAN_SUCCESS(st)) st = ZydisDecoderDecodeOperands(&dec, &ctx, &in, ops, in.operand_count);
+		if (ZYAN_SUCCESS(st) && foreign(&in)) st = ZYDIS_STATUS_DECODING_ERROR;
 		if (!ZYAN_SUCCESS(st)) {
 			*why = st == ZYDIS_STATUS_NO_MORE_DATA ? A_OUT_OF_BYTES : A_UNDECODABLE;
 			return n;

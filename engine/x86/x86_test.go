@@ -25,6 +25,12 @@ func TestDecode(t *testing.T) {
 	if n, why := Decode([]byte{0x90, 0x06}, 0, ins[:]); n != 1 || why != Undecodable {
 		t.Errorf("no instruction: %d instructions, %v", n, why)
 	}
+	// jkzd and others of a processor that executed nothing else of today
+	for _, c := range [][]byte{{0xc5, 0xd8, 0x84, 0x08, 0, 0, 0}, {0xc5, 0xd8, 0x74, 0x08}, {0xc5, 0xfa, 0xae, 0xf0}} {
+		if n, why := Decode(c, 0, ins[:]); n != 0 || why != Undecodable {
+			t.Errorf("% x: %d instructions, %v", c, n, why)
+		}
+	}
 	if n, why := Decode(nil, 0, ins[:]); n != 0 || why != OutOfBytes {
 		t.Errorf("nothing: %d instructions, %v", n, why)
 	}
