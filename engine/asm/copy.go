@@ -66,17 +66,18 @@ func (w *Writer) clearXB(in *x86.Insn, n int) {
 
 // prefixes copies an instruction's legacy prefixes to out, without those for
 // its memory operand and without lock, and returns where the rest begins: its
-// REX prefix or what follows.
-func prefixes(code []byte, locked bool, out []byte) ([]byte, int) {
+// REX prefix or what follows. Other REX prefixes, which stand in front of that or of a legacy prefix, say nothing.
+func prefixes(in *x86.Insn, code []byte, out []byte) ([]byte, int) {
 	for i, b := range code {
-		switch b {
-		case 0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x67, 0xf0:
-		case 0xf2, 0xf3:
-			if !locked { // with lock they are hints
+		switch {
+		case b == 0x26, b == 0x2e, b == 0x36, b == 0x3e, b == 0x64, b == 0x65, b == 0x67, b == 0xf0:
+		case b == 0xf2, b == 0xf3:
+			if !in.Has(x86.AttrLock) { // with lock they are hints
 				out = append(out, b)
 			}
-		case 0x66:
+		case b == 0x66:
 			out = append(out, b)
+		case b&0xf0 == rexAny && (in.Rex == 0 || i != int(in.PrefixEnd)):
 		default:
 			return out, i
 		}
@@ -90,7 +91,7 @@ func prefixes(code []byte, locked bool, out []byte) ([]byte, int) {
 // ModRM, REX and VEX are rewritten. EVEX forms cannot be led to a general register.
 func (w *Writer) CopyReg(in *x86.Insn, code []byte, rm x86.Reg) bool {
 	var room [24]byte
-	out, at := prefixes(code, in.Has(x86.AttrLock), room[:0])
+	out, at := prefixes(in, code, room[:0])
 	m := int(in.ModRMOff)
 	switch in.Enc {
 	case x86.EncLegacy:
@@ -145,7 +146,7 @@ func (w *Writer) CopyReg(in *x86.Insn, code []byte, rm x86.Reg) bool {
 // extend registers are cleared.
 func (w *Writer) CopyWord(in *x86.Insn, code []byte, off uint32) {
 	var room [32]byte
-	out, at := prefixes(code, in.Has(x86.AttrLock), append(room[:0], 0x65))
+	out, at := prefixes(in, code, append(room[:0], 0x65))
 	m := int(in.ModRMOff)
 	from := len(out)
 	out = append(out, code[at:m]...)

@@ -72,6 +72,25 @@ func TestCopies(t *testing.T) {
 	}
 }
 
+// TestIgnoredPrefixes rewrites instructions with a REX prefix that says nothing, in front of another one or of a legacy prefix.
+func TestIgnoredPrefixes(t *testing.T) {
+	for _, code := range [][]byte{
+		{0x46, 0x4d, 0x1b, 0x3e},             // sbb r15, [r14]
+		{0x40, 0x4a, 0xff, 0x01},             // inc qword [rcx]
+		{0x4c, 0x4d, 0x2a, 0x4d, 0x09},       // sub r9b, [r13+9]
+		{0x4d, 0x66, 0x01, 0x07},             // add [rdi], ax
+		{0x4f, 0xf0, 0x48, 0x01, 0x07},       // lock add [rdi], rax
+		{0x49, 0x67, 0x45, 0x66, 0x01, 0x07}, // add [edi], ax
+	} {
+		var one [1]x86.Insn
+		if n, _ := x86.Decode(code, origin, one[:]); n != 1 {
+			t.Fatalf("% x: not decoded", code)
+		}
+		copyWord(t, &one[0], code)
+		copyReg(t, &one[0], code)
+	}
+}
+
 // swap is an instruction's text with another memory operand.
 func swap(text, m string) string {
 	from := strings.IndexByte(text, '[')

@@ -64,16 +64,28 @@ static uint8_t flagbits(uint32_t f) {
 	return b;
 }
 
+/* Whether an operand is a displacement without a base, whatever the bit says that extends base registers: for 32-bit
+ * addresses Zydis takes r13 for its base then. */
+static int baseless(const ZydisDecodedInstruction *in, const ZydisDecodedOperand *p) {
+	return p->encoding == ZYDIS_OPERAND_ENCODING_MODRM_RM && in->attributes & ZYDIS_ATTRIB_HAS_SIB && in->raw.modrm.mod == 0 &&
+		in->raw.sib.base == 5;
+}
+
 /* A memory operand. The registers of its address count as read, also where only the
  * address is formed. More than A_MEMS operands no instruction has. */
-static void memop(struct a_insn *o, const ZydisDecodedOperand *p) {
+static void memop(struct a_insn *o, const ZydisDecodedInstruction *in, const ZydisDecodedOperand *p) {
+	ZydisRegister base = p->mem.base;
 	if (o->nmem == A_MEMS) return;
 	struct a_mem *m = &o->mem[o->nmem++];
 	m->disp = p->mem.disp.has_displacement ? p->mem.disp.value : 0;
 	m->size = p->size / 8;
 	m->elem_size = p->element_size / 8;
 	m->elem_count = p->element_count;
-	m->base = (int8_t)gpr(p->mem.base);
+	if (baseless(in, p)) {
+		base = ZYDIS_REGISTER_NONE;
+		m->disp = in->raw.disp.value;
+	}
+	m->base = (int8_t)gpr(base);
 	m->scale = p->mem.scale;
 	m->index = -1;
 	if (p->mem.type == ZYDIS_MEMOP_TYPE_VSIB) {
@@ -87,7 +99,7 @@ static void memop(struct a_insn *o, const ZydisDecodedOperand *p) {
 	m->read = (p->actions & ZYDIS_OPERAND_ACTION_MASK_READ) != 0;
 	m->write = (p->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
 	m->hidden = p->visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN;
-	note_gpr(o, p->mem.base, 1, 0, 0);
+	note_gpr(o, base, 1, 0, 0);
 	if (p->mem.type != ZYDIS_MEMOP_TYPE_VSIB) note_gpr(o, p->mem.index, 1, 0, 0);
 }
 
@@ -111,7 +123,7 @@ static void operands(struct a_insn *o, const ZydisDecodedInstruction *in, const 
 			break;
 		case ZYDIS_OPERAND_TYPE_MEMORY:
 			q->kind = 2;
-			memop(o, p);
+			memop(o, in, p);
 			break;
 		case ZYDIS_OPERAND_TYPE_IMMEDIATE:
 			q->kind = 3;
