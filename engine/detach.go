@@ -108,6 +108,11 @@ func followUp(all []leaving) error {
 // comes first.
 func (p *Process) halted() bool {
 	var stood []*Thread
+	goOn := func() {
+		for _, s := range stood {
+			s.failed(s.switchStopped())
+		}
+	}
 	for _, o := range p.running() {
 		if o.asks != nil {
 			continue
@@ -116,13 +121,15 @@ func (p *Process) halted() bool {
 		case err == nil:
 			stood = append(stood, o)
 		case errors.Is(err, tracee.ErrBusy):
-			for _, s := range stood {
-				s.failed(s.switchStopped())
-			}
+			goOn()
 			return false
 		default:
 			o.failed(err)
 		}
+	}
+	if p.tr.stops.Executed(p.pid) { // there is nothing to detach any more
+		goOn()
+		return false
 	}
 	return true
 }
@@ -209,7 +216,7 @@ func (tr *Tracer) detachBorn(p *Process) (born []int) {
 		tr.births.Take(tid)
 		born = append(born, tid)
 		if !c.Stands() {
-			if s, err := tr.newThread(nil, tid).tracee.Wait(); err != nil || !s.Status.Stopped() {
+			if s, err := tr.newThread(nil, tid).tracee.Wait(); err != nil || !tr.stops.Handles(s) || !s.Status.Stopped() {
 				continue
 			}
 		}

@@ -87,7 +87,7 @@ func (t *Thread) placeJump(j *probe.Jump) bool {
 		}
 		m := move{t: o}
 		if err := o.tracee.GetRegs(&m.regs); err != nil {
-			if sys.Gone(err) {
+			if tracee.Passing(err) {
 				continue
 			}
 			return false

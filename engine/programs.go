@@ -211,7 +211,7 @@ func (tr *Tracer) detach(pid int, sig sys.Signal, why error) error {
 		tr.client.Exited(pid, End{})
 	}
 	// Threads that were detached just before may end the process meanwhile.
-	if err := tr.stops.Bare(pid).Detach(sig); err != nil && !sys.Gone(err) {
+	if err := tr.stops.Bare(pid).Detach(sig); !tracee.Passing(err) {
 		return err
 	}
 	return nil

@@ -12,6 +12,12 @@ import (
 //
 // Errors end up in Thread.failed: a thread that cannot be brought on would hang the target.
 func (tr *Tracer) stop(s sys.Stop) {
+	if !tr.stops.Handles(s) {
+		if t := tr.threads[s.TID]; t != nil {
+			t.tracee.Ending = true
+		}
+		return
+	}
 	if pid, ok := tr.followed.ProcessOf(s.TID); ok {
 		if err := tr.followed.Stop(s); !tracee.Passing(err) && !sys.Dying(s.TID) {
 			tr.fail(fmt.Errorf("process %d: %w", pid, err))
@@ -36,11 +42,15 @@ func (tr *Tracer) stop(s sys.Stop) {
 	t.tracee.Stopped = true
 	p.stats.Stops++
 	t.sync()
-	err := t.tracee.Unshelter()
-	if err != nil {
-		t.failed(err)
-		return
+	err := t.tracee.UnshelterAt(s)
+	if err == nil {
+		err = tr.stopped(t, s)
 	}
+	t.failed(err)
+}
+
+// stopped handles what a thread has stopped for.
+func (tr *Tracer) stopped(t *Thread, s sys.Stop) (err error) {
 	switch ev := s.Event(); ev {
 	case 0:
 		if s.Signal() == tracee.CallStop && !t.callStops { // it was sheltered until then
@@ -66,7 +76,7 @@ func (tr *Tracer) stop(s sys.Stop) {
 		}
 		err = t.run(0)
 	}
-	t.failed(err)
+	return err
 }
 
 // groupStop leaves a thread in a stop that job control asked for; other stops of

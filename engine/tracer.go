@@ -390,7 +390,7 @@ func (tr *Tracer) workFor(p *Process) bool {
 // will be reported. With any other the thread stands still, in a state that
 // nobody knows: the process is ended, so that it does not hang.
 func (t *Thread) failed(err error) {
-	if tracee.Passing(err) || sys.Dying(t.tid) {
+	if tracee.Passing(err) || t.tracee.Over() || sys.Dying(t.tid) {
 		return
 	}
 	t.p.failed(fmt.Errorf("thread %d: %w", t.tid, err))
@@ -420,7 +420,7 @@ func (p *Process) orEnded(err error) error {
 // dying tells whether all threads of a process have ended, or are certain to: a window that the last function of a program closes has the
 // mode change while the process exits, and its memory is gone before anybody hears of it.
 func (p *Process) dying() bool {
-	return !slices.ContainsFunc(p.running(), func(t *Thread) bool { return !sys.Dying(t.tid) })
+	return !slices.ContainsFunc(p.running(), func(t *Thread) bool { return !t.tracee.Over() && !sys.Dying(t.tid) })
 }
 
 // fail notes the first error of the tracer. The target runs on.

@@ -163,7 +163,7 @@ func (m *Machine) Set(src capture.Source, b []byte) bool {
 
 // WriteAt is capture.Alterable's.
 func (m *Machine) WriteAt(b []byte, addr uint64) bool {
-	return sys.WriteForeign(m.t.tracee.TID, b, addr) == nil
+	return !m.t.tracee.Over() && sys.WriteForeign(m.t.tracee.TID, b, addr) == nil // its id may be a new program's
 }
 
 // ThreadBase is capture.Alterable's.

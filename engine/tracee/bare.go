@@ -9,7 +9,7 @@ import "alleria/internal/sys"
 func (s *Stops) Bare(tid int) *Thread { return &Thread{stops: s, TID: tid, Stopped: true} }
 
 // FollowOptions has a bare thread stop where it begins to end if atEnd says so, and behind vfork no more.
-func (t *Thread) FollowOptions(atEnd bool) error { return t.stops.kernel.FollowOptions(t.TID, atEnd) }
+func (t *Thread) FollowOptions(atEnd bool) error { return t.kernel().FollowOptions(t.TID, atEnd) }
 
 // PassOn lets a bare thread go on from what it has reported, as if nobody had looked: with the signal that it was about to take, or in the
 // stop that job control has asked for.
@@ -20,7 +20,7 @@ func (t *Thread) PassOn(s sys.Stop) error {
 	case EventStop:
 		switch s.Signal() {
 		case SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU:
-			if t.stops.kernel.Listen(t.TID) == nil {
+			if t.kernel().Listen(t.TID) == nil {
 				return nil
 			}
 		}
@@ -31,5 +31,5 @@ func (t *Thread) PassOn(s sys.Stop) error {
 // HitBreakpoint tells whether a bare thread that stands in front of SIGTRAP has run into an int3.
 func (t *Thread) HitBreakpoint() bool {
 	var info sys.Siginfo
-	return t.stops.kernel.GetSiginfo(t.TID, &info) == nil && info.Code() == CodeKernel
+	return t.kernel().GetSiginfo(t.TID, &info) == nil && info.Code() == CodeKernel
 }

@@ -21,7 +21,7 @@ import "alleria/internal/sys"
 // raises, but a program can send itself what looks like one.
 func (t *Thread) FaultWaits() bool {
 	waits := t.host.Native() && t.pendingFault(func(h *Signal) bool {
-		mask, err := t.stops.kernel.SignalMask(t.TID)
+		mask, err := t.kernel().SignalMask(t.TID)
 		return err == nil && mask>>(h.Number-1)&1 == 0
 	})
 	if waits {
@@ -50,7 +50,7 @@ func (t *Thread) HitPending() bool {
 func (t *Thread) pendingFault(ok func(*Signal) bool) bool {
 	var infos [8]sys.Siginfo
 	for from := 0; ; from += len(infos) {
-		n, err := t.stops.kernel.PendingSignals(t.TID, from, infos[:])
+		n, err := t.kernel().PendingSignals(t.TID, from, infos[:])
 		if err != nil {
 			return false // it has been killed
 		}
@@ -75,7 +75,7 @@ func (t *Thread) stopAsked() (sys.Stop, error) {
 			t.stops.putBack(s)
 			return s, ErrBusy
 		}
-		if err = t.stops.kernel.Cont(t.TID, 0); err == nil {
+		if err = t.kernel().Cont(t.TID, 0); err == nil {
 			s, err = t.Wait()
 		}
 	}

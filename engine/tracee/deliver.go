@@ -14,13 +14,13 @@ func (t *Thread) SetInfo(h *Signal) error {
 			return err
 		}
 	}
-	return t.stops.kernel.SetSiginfo(t.TID, &h.Info)
+	return t.kernel().SetSiginfo(t.TID, &h.Info)
 }
 
 // delivers tells whether a stopped thread is in a signal-delivery stop. In others the kernel tells the stop's own code.
 func (t *Thread) delivers() bool {
 	var info sys.Siginfo
-	if t.stops.kernel.GetSiginfo(t.TID, &info) != nil {
+	if t.kernel().GetSiginfo(t.TID, &info) != nil {
 		return false
 	}
 	code := info.Code()
@@ -37,12 +37,12 @@ func (t *Thread) toDelivery() error {
 	if err != nil {
 		return err
 	}
-	return t.only(sig, func() error { return t.stops.kernel.SendSignal(t.PID, t.TID, sig) })
+	return t.only(sig, func() error { return t.kernel().SendSignal(t.PID, t.TID, sig) })
 }
 
 // only lets a stopped thread run to the stop for a signal that waits for it once send has been called, before it executes anything. All others are blocked meanwhile.
 func (t *Thread) only(sig sys.Signal, send func() error) error {
-	k := t.stops.kernel
+	k := t.kernel()
 	mask, err := k.SignalMask(t.TID)
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func (t *Thread) goad() (sys.Signal, error) {
 // waits tells whether one of the first signals that wait for a stopped thread is such a one.
 func (t *Thread) waits(is func(*sys.Siginfo) bool) (bool, error) {
 	var infos [32]sys.Siginfo
-	n, err := t.stops.kernel.PendingSignals(t.TID, 0, infos[:])
+	n, err := t.kernel().PendingSignals(t.TID, 0, infos[:])
 	for i := range infos[:n] {
 		if is(&infos[i]) {
 			return true, err

@@ -84,7 +84,7 @@ func (t *Thread) Overtaken(h *Signal) bool {
 	if !h.byJobControl() {
 		return false
 	}
-	sets, err := t.stops.kernel.ReadSignalSets(t.TID)
+	sets, err := t.kernel().ReadSignalSets(t.TID)
 	return err == nil && sets.Pending&(1<<(SIGCONT-1)) != 0
 }
 
@@ -166,7 +166,7 @@ func (t *Thread) HandOver() (last Signal, err error) {
 // thread blocks, the kernel makes what it does with such ones, and the thread stands where it stood. It stops as it was asked to before, which comes first of all,
 // and has executed nothing: a step would, where no handler is entered.
 func (t *Thread) enterBefore(sig sys.Signal) error {
-	k := t.stops.kernel
+	k := t.kernel()
 	if err := k.Interrupt(t.TID); err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ func (t *Thread) Take(sig sys.Signal) (Signal, error) {
 	if sig == SIGCONT && len(t.stops.halting) > 0 {
 		t.stops.continued(t)
 	}
-	return h, t.stops.kernel.GetSiginfo(t.TID, &h.Info)
+	return h, t.kernel().GetSiginfo(t.TID, &h.Info)
 }
 
 // hold takes a signal and holds it.

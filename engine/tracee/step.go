@@ -15,7 +15,7 @@ import (
 // One that was pending comes then, and is given back: by the thread itself if itself does that, which may be nil.
 func (t *Thread) Step(itself func(h *Signal) bool) error {
 	const bit = 1 << (SIGTRAP - 1)
-	k := t.stops.kernel
+	k := t.kernel()
 	mask, err := k.SignalMask(t.TID)
 	if err != nil {
 		return err
@@ -39,7 +39,7 @@ func (t *Thread) Step(itself func(h *Signal) bool) error {
 
 // Enter has the kernel deliver a signal to a stopped thread, whose handler's first instruction it then stands at.
 func (t *Thread) Enter(sig sys.Signal) error {
-	if err := t.stops.kernel.Step(t.TID, sig); err != nil {
+	if err := t.kernel().Step(t.TID, sig); err != nil {
 		return err
 	}
 	return t.stepped()
@@ -58,7 +58,7 @@ func (h *hush) begin() (err error) {
 	if h.on {
 		return nil
 	}
-	k := h.t.stops.kernel
+	k := h.t.kernel()
 	if h.mask, err = k.SignalMask(h.t.TID); err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (h *hush) end(err error) error {
 		return err
 	}
 	h.on = false
-	return h.t.stops.kernel.SetSignalMask(h.t.TID, h.mask)
+	return h.t.kernel().SetSignalMask(h.t.TID, h.mask)
 }
 
 // stepped waits for the end of a step.
@@ -109,7 +109,7 @@ func (t *Thread) steppedIn(quiet *hush) error {
 				return err
 			}
 		}
-		if err := t.stops.kernel.Step(t.TID, 0); err != nil {
+		if err := t.kernel().Step(t.TID, 0); err != nil {
 			return err
 		}
 	}
@@ -173,7 +173,7 @@ func (t *Thread) CallStops(n int) error {
 // callStopsIn is CallStops with what keeps further signals away.
 func (t *Thread) callStopsIn(n int, quiet *hush) error {
 	for stops := 0; stops < n; {
-		if err := t.stops.kernel.ContToCall(t.TID, 0); err != nil {
+		if err := t.kernel().ContToCall(t.TID, 0); err != nil {
 			return err
 		}
 		s, err := t.alive()
@@ -206,7 +206,7 @@ func (t *Thread) RunTo(is func(*Signal) bool) (h Signal, err error) {
 // runToIn is RunTo with what keeps further signals away.
 func (t *Thread) runToIn(is func(*Signal) bool, quiet *hush) (h Signal, err error) {
 	for {
-		if err := t.stops.kernel.Cont(t.TID, 0); err != nil {
+		if err := t.kernel().Cont(t.TID, 0); err != nil {
 			return h, err
 		}
 		s, err := t.alive()

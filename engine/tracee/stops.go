@@ -50,6 +50,7 @@ type Stops struct {
 	later       []sys.Stop
 	numbers     []uint64
 	came, taken uint64
+	gone        map[int]bool // threads that have been let go to their ends, by id, until these are reported, or the id is another's
 	postponed   []postponed
 	ending      int       // the thread in front of whose end something is being done (AtEnd), 0: none, or it has been let go
 	resting     []rest    // threads that are sheltered for a time
@@ -59,7 +60,7 @@ type Stops struct {
 // NewStops makes the stops of a run. await waits for a report, for Patience at most; fail takes errors about threads that
 // nobody has asked for.
 func NewStops(k Kernel, r Reports, await func(), fail func(error)) *Stops {
-	return &Stops{kernel: k, reports: r, await: await, fail: fail}
+	return &Stops{kernel: k, reports: r, await: await, fail: fail, gone: make(map[int]bool)}
 }
 
 // PutAside keeps a stop for later.

@@ -89,10 +89,10 @@ func (t *Thread) Postpone(regs *sys.Regs, h *Signal) bool {
 		return false
 	}
 	q := t.stops.find(t, h.Number)
-	if regs.Orig_rax != ^uint64(0) || !t.storms(regs) || t.stops.kernel.SendSignal(t.PID, t.TID, 0) != nil {
+	if regs.Orig_rax != ^uint64(0) || !t.storms(regs) || t.kernel().SendSignal(t.PID, t.TID, 0) != nil {
 		return false
 	}
-	if sets, err := t.stops.kernel.ReadSignalSets(t.TID); err != nil || sets.Caught>>(h.Number-1)&1 == 0 {
+	if sets, err := t.kernel().ReadSignalSets(t.TID); err != nil || sets.Caught>>(h.Number-1)&1 == 0 {
 		return false
 	}
 	due := time.Now().Add(stormDelay)
@@ -156,7 +156,7 @@ func (t *Thread) SentAgain(h *Signal) bool {
 // runs on the same processor the next one may be there before it has executed an instruction.
 func (t *Thread) Shelter(regs *sys.Regs, h *Signal) error {
 	if t.storms(regs); t.storm.length > 1 && dropped(h.Number) && !h.Fault() && regs.Orig_rax == ^uint64(0) {
-		sets, err := t.stops.kernel.ReadSignalSets(t.TID)
+		sets, err := t.kernel().ReadSignalSets(t.TID)
 		if err == nil && sets.Caught>>(h.Number-1)&1 == 0 {
 			return t.takeShelter(h.Number)
 		}
@@ -170,11 +170,11 @@ func (t *Thread) Shelter(regs *sys.Regs, h *Signal) error {
 // Refused: a time after which it ends. The thread would have to be stopped for it, and may
 // not have been given the processor at all until then.
 func (t *Thread) takeShelter(sig sys.Signal) error {
-	mask, err := t.stops.kernel.SignalMask(t.TID)
+	mask, err := t.kernel().SignalMask(t.TID)
 	if err != nil {
 		return err
 	}
-	if err := t.stops.kernel.SetSignalMask(t.TID, mask|1<<(sig-1)); err != nil {
+	if err := t.kernel().SetSignalMask(t.TID, mask|1<<(sig-1)); err != nil {
 		return err
 	}
 	t.shelter, t.sheltered = mask, true
@@ -236,7 +236,15 @@ func (t *Thread) Unshelter() error {
 		return nil
 	}
 	t.sheltered = false
-	return t.stops.kernel.SetSignalMask(t.TID, t.shelter)
+	return t.kernel().SetSignalMask(t.TID, t.shelter)
+}
+
+// UnshelterAt is Unshelter for what a thread has stopped for. In front of a new program its mask is that of the thread which has executed it, which is none that was sheltered.
+func (t *Thread) UnshelterAt(s sys.Stop) error {
+	if s.Event() == EventExec {
+		return nil
+	}
+	return t.Unshelter()
 }
 
 // find returns a thread's postponed signal, nil if there is none.
@@ -256,7 +264,7 @@ func (s *Stops) SendPostponed() {
 		if q := &s.postponed[i]; !q.sent && now.After(q.due) {
 			q.sent = true
 			// A thread that is gone needs no signal.
-			_ = s.kernel.SendSignal(q.t.PID, q.t.TID, q.held.Number)
+			_ = q.t.kernel().SendSignal(q.t.PID, q.t.TID, q.held.Number)
 		}
 	}
 }
@@ -276,7 +284,7 @@ func (t *Thread) SendTrapsBack(n int, itself func(h *Signal) bool) {
 		}
 		if s := t.stops; s.find(t, h.Number) == nil { // else merged with that, as the kernel does
 			s.postponed = append(s.postponed, postponed{t: t, held: h, sent: true})
-			_ = s.kernel.SendSignal(t.PID, t.TID, h.Number)
+			_ = t.kernel().SendSignal(t.PID, t.TID, h.Number)
 		}
 	}
 }

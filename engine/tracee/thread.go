@@ -46,36 +46,36 @@ func (t *Thread) Init(s *Stops, h Host, tid, pid int, stopped bool) {
 }
 
 // GetRegs reads the registers of a stopped thread.
-func (t *Thread) GetRegs(r *sys.Regs) error { return t.stops.kernel.GetRegs(t.TID, r) }
+func (t *Thread) GetRegs(r *sys.Regs) error { return t.kernel().GetRegs(t.TID, r) }
 
 // SetRegs sets the registers of a stopped thread.
-func (t *Thread) SetRegs(r *sys.Regs) error { return t.stops.kernel.SetRegs(t.TID, r) }
+func (t *Thread) SetRegs(r *sys.Regs) error { return t.kernel().SetRegs(t.TID, r) }
 
 // Detach lets a stopped thread go, untraced, with a signal.
-func (t *Thread) Detach(sig sys.Signal) error { return t.stops.kernel.Detach(t.TID, sig) }
+func (t *Thread) Detach(sig sys.Signal) error { return t.kernel().Detach(t.TID, sig) }
 
 // Cont lets a stopped thread run whatever job control says.
-func (t *Thread) Cont(sig sys.Signal) error { return t.stops.kernel.Cont(t.TID, sig) }
+func (t *Thread) Cont(sig sys.Signal) error { return t.kernel().Cont(t.TID, sig) }
 
 // Mask reads the mask of a stopped thread's signals, and SetMask sets it.
-func (t *Thread) Mask() (uint64, error)     { return t.stops.kernel.SignalMask(t.TID) }
-func (t *Thread) SetMask(mask uint64) error { return t.stops.kernel.SetSignalMask(t.TID, mask) }
+func (t *Thread) Mask() (uint64, error)     { return t.kernel().SignalMask(t.TID) }
+func (t *Thread) SetMask(mask uint64) error { return t.kernel().SetSignalMask(t.TID, mask) }
 
 // XState reads the vector and x87 state of a stopped thread into b, as xsave writes it in the standard format, and returns its length; SetXState writes it, or a
 // part from the beginning.
-func (t *Thread) XState(b []byte) (int, error) { return t.stops.kernel.XState(t.TID, b) }
-func (t *Thread) SetXState(b []byte) error     { return t.stops.kernel.SetXState(t.TID, b) }
+func (t *Thread) XState(b []byte) (int, error) { return t.kernel().XState(t.TID, b) }
+func (t *Thread) SetXState(b []byte) error     { return t.kernel().SetXState(t.TID, b) }
 
 // RefusedCalls reads which calls a stopped thread has refused, and RefuseCalls sets it.
 func (t *Thread) RefusedCalls(d *sys.UserDispatch) error {
-	return t.stops.kernel.ReadUserDispatch(t.TID, d)
+	return t.kernel().ReadUserDispatch(t.TID, d)
 }
 func (t *Thread) RefuseCalls(d *sys.UserDispatch) error {
-	return t.stops.kernel.SetUserDispatch(t.TID, d)
+	return t.kernel().SetUserDispatch(t.TID, d)
 }
 
 // Sequences reads where a stopped thread has registered restartable sequences.
-func (t *Thread) Sequences(s *sys.Sequences) error { return t.stops.kernel.ReadSequences(t.TID, s) }
+func (t *Thread) Sequences(s *sys.Sequences) error { return t.kernel().ReadSequences(t.TID, s) }
 
 // Message is what comes with the event that a thread has stopped for: the id of what it has brought forth, its own former one, or what it ends with. One that
 // was killed meanwhile may stand in front of its end by now, which is another event, with a message of its own: ErrBusy, as that is still to be reported.
@@ -122,6 +122,7 @@ func (t *Thread) AtEnd(do func()) error {
 }
 
 func (s *Stops) goToEnd(tid int) error {
+	s.gone[tid] = true
 	if err := s.standsAt(tid, EventExit); err != nil {
 		return err
 	}
@@ -129,12 +130,15 @@ func (s *Stops) goToEnd(tid int) error {
 }
 
 // Interrupt asks a thread to stop, which will report something. ErrEnded: it does not,
-// as its end is all that there is to come, maybe long after.
+// as its end is all that there is to come, maybe long after. ErrBusy: it has reported its end, or that a program has its id, which comes first.
 func (t *Thread) Interrupt() error {
-	if t.Ending {
+	switch {
+	case t.stops.leaves(t.TID):
+		return ErrBusy
+	case t.Ending:
 		return ErrEnded
 	}
-	return t.stops.kernel.Interrupt(t.TID)
+	return t.kernel().Interrupt(t.TID)
 }
 
 // endedFirst finds out whether t is the first thread and has ended while others live.
@@ -155,7 +159,7 @@ func (t *Thread) endedFirst() bool {
 // stopsAtEnd has the kernel report the thread's end. What a new thread has inherited from its parent, or a program
 // from the one before, is not known: theirs are set once in any case.
 func (t *Thread) Resume(sig sys.Signal, toCall, stopsAtEnd bool) error {
-	k := t.stops.kernel
+	k := t.kernel()
 	t.Stopped = false
 	if t.GroupStopped {
 		t.GroupStopped = false
@@ -178,7 +182,7 @@ func (t *Thread) StopAtEnd(on bool) error {
 		return nil
 	}
 	t.optionsSet, t.stopsAtEnd = true, on
-	return t.stops.kernel.SetOptions(t.TID, on)
+	return t.kernel().SetOptions(t.TID, on)
 }
 
 // StopsAtEnd tells whether the kernel reports that the thread begins to end.

@@ -68,7 +68,7 @@ func (b *Borrowed) set(a action) {
 // Mend puts right what a hit of an int3 of ours has done to a stopped native thread. borrow says what its calls need, and whether it may make any.
 func (d *Trap) Mend(t *Thread, borrow func() (Borrowed, bool)) error {
 	bit := uint64(1) << (d.number() - 1)
-	sets, err := t.stops.kernel.ReadSignalSets(t.TID)
+	sets, err := t.kernel().ReadSignalSets(t.TID)
 	if err != nil {
 		return nil // it is gone
 	}
@@ -97,7 +97,7 @@ func (d *Trap) Mend(t *Thread, borrow func() (Borrowed, bool)) error {
 
 // Learn asks what the program does with the signal, before a stopped thread may run into an int3 of ours for the first time since the program could change it.
 func (d *Trap) Learn(t *Thread, borrow func() (Borrowed, bool)) error {
-	sets, err := t.stops.kernel.ReadSignalSets(t.TID)
+	sets, err := t.kernel().ReadSignalSets(t.TID)
 	if err != nil {
 		return nil // it is gone
 	}
