@@ -10,6 +10,8 @@ import (
 // about to do something with it may learn of that while it waits for another thread, and be in the middle of anything: what it asks of the first thread would be done to the
 // new program, whose registers it would set to those of the old. So nothing is asked of a thread any more once it is known to have gone, or a report of its end waits, or of a
 // program that has its id: ErrEnded, until that report is handled.
+//
+// What it had reported before and nobody has looked at yet is forgotten then. It would be taken for the new program's, which went on before anybody knew of it.
 
 // Handles tells that a report is about to be handled. false: it says that a thread stands in front of its end, which it does not any more; what comes of that is still to be reported.
 func (s *Stops) Handles(r sys.Stop) bool {
@@ -40,6 +42,17 @@ func (s *Stops) leaves(tid int) bool {
 
 // ends tells the report of a thread's end.
 func ends(r sys.Stop) bool { return r.Status.Exited() || r.Status.Signaled() }
+
+// dropEarlier forgets what a thread has reported before, but that a program has its id: that may be killed before anybody knows of it.
+func (s *Stops) dropEarlier(tid int) {
+	for i := 0; i < len(s.later); {
+		if r := s.later[i]; r.TID == tid && r.Event() != EventExec {
+			s.take(i)
+			continue
+		}
+		i++
+	}
+}
 
 // kernel is what a thread is stopped, read and resumed by.
 func (t *Thread) kernel() Kernel {

@@ -2,6 +2,7 @@ package tracee
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"alleria/internal/sys"
@@ -71,6 +72,28 @@ func TestExecMeanwhile(t *testing.T) {
 		t.Errorf("the new program does not go on: %v", err)
 	}
 	m.expect("interrupt 0", "cont 0", "cont 0")
+}
+
+// TestEarlierStops: what a thread has reported before its end, or before another one has its id, is not handled any more; what comes later is, and so is that a program is executed.
+func TestEarlierStops(t *testing.T) {
+	child, exit, exec := stop(pid, 0, sigChld), stop(pid, EventExit, SIGTRAP), stop(pid, EventExec, SIGTRAP)
+	others := stop(second, 0, sigChld)
+	for _, c := range []struct{ come, want []sys.Stop }{
+		{[]sys.Stop{child, others}, []sys.Stop{child, others}},
+		{[]sys.Stop{child, others, exit}, []sys.Stop{others, exit}},
+		{[]sys.Stop{child, others, exec}, []sys.Stop{others, exec}},
+		{[]sys.Stop{exit, exec}, []sys.Stop{exec}},
+		{[]sys.Stop{exec, exit}, []sys.Stop{exec, exit}}, // who has executed it is killed
+	} {
+		_, first, _ := firstAndSecond(t)
+		s := first.stops
+		for _, r := range c.come {
+			s.PutAside(r)
+		}
+		if got := s.Collect(); !slices.Equal(got, c.want) || len(s.numbers) != len(got) || !slices.IsSorted(s.numbers) {
+			t.Errorf("%v: left %v, want %v (numbers %v)", c.come, got, c.want, s.numbers)
+		}
+	}
 }
 
 // TestEndWaits: nothing is asked of a thread whose end waits to be looked at, or whose id a program has; that comes first.

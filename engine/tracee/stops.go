@@ -63,8 +63,11 @@ func NewStops(k Kernel, r Reports, await func(), fail func(error)) *Stops {
 	return &Stops{kernel: k, reports: r, await: await, fail: fail, gone: make(map[int]bool)}
 }
 
-// PutAside keeps a stop for later.
+// PutAside keeps a stop for later. At a thread's end, and where a program has its id, what it has reported before means nothing any more.
 func (s *Stops) PutAside(stop sys.Stop) {
+	if ev := stop.Event(); ev == EventExit || ev == EventExec {
+		s.dropEarlier(stop.TID)
+	}
 	s.came++
 	s.later, s.numbers = append(s.later, stop), append(s.numbers, s.came)
 }

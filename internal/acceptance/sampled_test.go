@@ -53,6 +53,23 @@ func TestExecWhileStopped(t *testing.T) {
 	}
 }
 
+// TestExecBehindStops: the first thread's stop for a child's end waits to be looked at when another thread has executed the program anew, and means nothing any more. The new
+// one went on by it before anybody knew of it, and stood for ever soon after.
+func TestExecBehindStops(t *testing.T) {
+	t.Parallel()
+	dir, prog := workDir(t), build(t, programs+"/threads-exec-forks.c", "-pthread")
+	for i := range short(6, 40) {
+		argv := []string{alleria(), "-q", "record", "--discard", "--select", "any", "--sample-rate", "5%"}
+		if i%2 > 0 {
+			argv = append(argv, "--sample-by", "time")
+		}
+		r := run(t, command{argv: append(argv, "--", prog), dir: dir, timeout: 30 * time.Second})
+		if r.status != 0 || string(r.stdout) != "ok\n" {
+			t.Fatalf("run %d: status %d, %q\n%s", i, r.status, r.stdout, clip(r.stderr))
+		}
+	}
+}
+
 // sampledConfig writes windows that open and close at counts all the time.
 func sampledConfig(t *testing.T) string {
 	t.Helper()
