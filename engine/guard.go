@@ -9,6 +9,7 @@ import (
 
 	"alleria/engine/appcode"
 	"alleria/engine/tracee"
+	"alleria/internal/layout"
 	"alleria/internal/sys"
 )
 
@@ -139,6 +140,9 @@ func (t *Thread) takeRights(due []appcode.Stretch) error {
 	p := t.p
 	p.guarding.fault.Signal = tracee.SIGSEGV
 	if !p.code.Guards() { // else no change of it would have gone unseen
+		if err := p.calls.LookForWriters(); err != nil || p.calls.Unguarded() {
+			return err
+		}
 		if err := p.guarding.fault.Learn(&t.tracee, t.borrow); err != nil {
 			return err
 		}
@@ -213,6 +217,7 @@ func (t *Thread) giveAllBack() error {
 
 // reachedByCall is what the call that a thread in the dispatch routine asks for gets at of guarded pages, and whether it writes there.
 func (t *Thread) reachedByCall() (pages []appcode.Stretch, written bool) {
+	t.p.calls.NoteWriter(t.slot.Get(layout.Save))
 	if !t.p.code.Guards() {
 		return nil, false
 	}

@@ -1,6 +1,7 @@
 package syscalls
 
 import (
+	"bytes"
 	"encoding/binary"
 	"syscall"
 
@@ -60,6 +61,25 @@ const callNumbers = 1024
 // Unguarded tells whether the kernel may write to the process's memory while no call is being made.
 func (c *Calls) Unguarded() bool { return c.unguarded }
 
+// NoteWriter notes a call that code asks for, if the kernel writes by itself behind it: also where nothing is guarded yet.
+func (c *Calls) NoteWriter(nr uint64) {
+	if nr := uint32(nr); nr == sysIOSetup || nr == sysIOUringSetup {
+		c.unguarded = true
+	}
+}
+
+// LookForWriters notes whether the process has what the kernel writes by itself for: it may have asked for that natively, where its calls are not seen.
+func (c *Calls) LookForWriters() error {
+	text, err := sys.ReadMaps(c.pid)
+	if err != nil {
+		return err
+	}
+	for _, file := range []string{"anon_inode:[io_uring]", "/[aio]"} {
+		c.unguarded = c.unguarded || bytes.Contains(text, []byte(file))
+	}
+	return nil
+}
+
 // mayWrite tells calls that may write to memory of the program's, or change what is mapped. Those on futexes only read, but for locks that
 // pass a thread's priority on: these are given up for all others.
 func mayWrite(nr uint32) bool {
@@ -86,7 +106,7 @@ func (c *Calls) Reached(nr uint64, regs *sys.Regs, guarded func(start, end uint6
 	case sysSeccomp, sysShmat, sysShmdt, sysFork, syscall.SYS_REMAP_FILE_PAGES:
 		return guarded(0, everything), false
 	case sysIOSetup, sysIOUringSetup:
-		c.unguarded = true
+		c.NoteWriter(nr)
 		return guarded(0, everything), false
 	case sysRecvmmsg, sysProcessReadv, sysProcessWritev, sysVmsplice:
 		return guarded(0, everything), true
