@@ -404,6 +404,9 @@ func (p *Process) ourMappings() mapping.Target {
 // where the calls for it are executed.
 func (p *Process) mapShared(t *Thread, rip uint64, at mapping.Where, from *inherited) error {
 	if at == mapping.Executing && !p.code.Executable(rip) { // a shared library's, say
+		if _, err := sys.CodeMaps(p.pid); err != nil { // nor can it be read where there is some
+			return err
+		}
 		return errors.New("its first instruction is in no executable memory")
 	}
 	var as *mapping.Places

@@ -251,7 +251,7 @@ func (h followHost) Attached(tid int, then func() error) error {
 
 // CallSites is where a process makes calls that have to be known of, and Memory opens its memory.
 func (h followHost) CallSites(pid int) []asking.Site         { return h.tr.client.FollowedSites(pid) }
-func (h followHost) Memory(pid int) (followed.Memory, error) { return mapping.Open(pid) }
+func (h followHost) Memory(pid int) (followed.Memory, error) { return mapping.OpenBriefly(pid) }
 
 // Executed decides about a program that a process has executed.
 func (h followHost) Executed(pid int, has followed.Options) error {

@@ -130,8 +130,10 @@ func (t *Thread) deliver(regs *sys.Regs, h tracee.Signal) error {
 		t.noteGS(regs)
 	}
 	sets, err := sys.ReadSignalSets(t.tid)
-	if err != nil {
+	if sys.Gone(err) {
 		return t.passOn(h)
+	} else if err != nil { // as it stands a handler would run untraced
+		return err
 	}
 	passes := h.Passes(&sets)
 	// A thread that is not in the cache has been taken out of it, to execute an instruction

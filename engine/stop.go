@@ -19,15 +19,16 @@ func (tr *Tracer) stop(s sys.Stop) {
 		return
 	}
 	if pid, ok := tr.followed.ProcessOf(s.TID); ok {
-		if err := tr.followed.Stop(s); !tracee.Passing(err) && !sys.Dying(s.TID) {
-			tr.fail(fmt.Errorf("process %d: %w", pid, err))
+		if err := tr.followed.Stop(s); !tracee.Passing(err) && !sys.Dying(s.TID) { // it stands, and would for good
+			tr.fail(fmt.Errorf("process %d: %w; it was ended", pid, err))
+			sys.Kill(pid)
 		}
 		tr.lookWhetherDone()
 		return
 	}
 	t := tr.threads[s.TID]
 	if t == nil {
-		if err := tr.unknown(s); !tracee.Passing(err) {
+		if err := tr.unknown(s); !tracee.Passing(err) && !sys.Dying(s.TID) {
 			tr.fail(err)
 		}
 		tr.lookWhetherDone()

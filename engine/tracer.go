@@ -116,6 +116,9 @@ func (tr *Tracer) Run() (Status, error) {
 	if err := l.Proceed(); err != nil {
 		return Status{}, err
 	}
+	if err := sys.ReserveDescriptors(); err != nil { // the launcher's are closed by now
+		return Status{}, err
+	}
 	tr.beginAhead()
 	if tr.filters, err = sys.ReadFilters(0); err != nil {
 		return Status{}, err

@@ -22,8 +22,13 @@ const (
 )
 
 // Open opens the memory of a process.
-func Open(pid int) (*sys.ProcessMemory, error) {
-	mem, err := sys.OpenPlain(fmt.Sprintf("/proc/%d/mem", pid), os.O_RDWR, 0)
+func Open(pid int) (*sys.ProcessMemory, error) { return open(pid, sys.OpenPlain) }
+
+// OpenBriefly is Open for memory that is closed before any other is opened so: there is a descriptor for it where others are used up.
+func OpenBriefly(pid int) (*sys.ProcessMemory, error) { return open(pid, sys.OpenBriefly) }
+
+func open(pid int, how func(name string, flags int, mode uint32) (*os.File, error)) (*sys.ProcessMemory, error) {
+	mem, err := how(fmt.Sprintf("/proc/%d/mem", pid), os.O_RDWR, 0)
 	if err != nil {
 		return nil, fmt.Errorf("memory of process %d: %w", pid, err)
 	}
@@ -39,7 +44,7 @@ type Closed struct {
 // OpenForked opens the memory of a child that stands before its first instruction, with all mappings of its creator's. call is the
 // address of a syscall instruction, 0 where it may make no calls. The child is to be closed again, if it is not nil.
 func OpenForked(t *tracee.Thread, call uint64) (*sys.ProcessMemory, *Closed, error) {
-	mem, err := Open(t.TID)
+	mem, err := OpenBriefly(t.TID)
 	if !errors.Is(err, fs.ErrPermission) || call == 0 {
 		return mem, nil, err
 	}
@@ -57,7 +62,7 @@ func OpenForked(t *tracee.Thread, call uint64) (*sys.ProcessMemory, *Closed, err
 	if perr != nil || was == 1 {
 		return nil, nil, err
 	}
-	if mem, err = Open(t.TID); err != nil {
+	if mem, err = OpenBriefly(t.TID); err != nil {
 		return nil, nil, err
 	}
 	return mem, &Closed{was, mem}, nil

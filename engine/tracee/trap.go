@@ -70,7 +70,7 @@ func (d *Trap) Mend(t *Thread, borrow func() (Borrowed, bool)) error {
 	bit := uint64(1) << (d.number() - 1)
 	sets, err := t.kernel().ReadSignalSets(t.TID)
 	if err != nil {
-		return nil // it is gone
+		return err
 	}
 	handled := (sets.Caught|sets.Ignored)&bit != 0
 	if !handled && !d.known {
@@ -99,7 +99,7 @@ func (d *Trap) Mend(t *Thread, borrow func() (Borrowed, bool)) error {
 func (d *Trap) Learn(t *Thread, borrow func() (Borrowed, bool)) error {
 	sets, err := t.kernel().ReadSignalSets(t.TID)
 	if err != nil {
-		return nil // it is gone
+		return err
 	}
 	if d.known = false; (sets.Caught|sets.Ignored)>>(d.number()-1)&1 == 0 {
 		return nil

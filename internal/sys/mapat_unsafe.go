@@ -41,7 +41,7 @@ type mapQuery struct {
 
 // newMapQuery is to be closed.
 func newMapQuery(pid int) (*mapQuery, error) {
-	fd, err := openShort(fmt.Sprintf("/proc/%d/maps", pid))
+	fd, err := openReserved(fmt.Sprintf("/proc/%d/maps", pid))
 	if err != nil {
 		return nil, fmt.Errorf("address space of process %d: %w", pid, err)
 	}

@@ -3,6 +3,7 @@ package sys
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -35,9 +36,9 @@ func (m *Mapping) Shared() bool { return len(m.Prot) > 3 && m.Prot[3] == 's' }
 
 // readProc reads a short file of /proc. os.ReadFile asks the kernel six times more of each, which is a third of the time that some take.
 func readProc(name string) ([]byte, error) {
-	fd, err := openShort(name)
+	fd, err := openReserved(name)
 	if err != nil {
-		return nil, &os.PathError{Op: "open", Path: name, Err: err}
+		return nil, &os.PathError{Op: "open", Path: name, Err: orGone(name, err)}
 	}
 	defer closeShort(fd)
 	text := make([]byte, 0, 4<<10)
@@ -56,6 +57,18 @@ func readProc(name string) ([]byte, error) {
 	}
 }
 
+// orGone is an error of a file of /proc. That there is none of a thread means that the thread does not exist any more, which any other request answers by ESRCH (Gone): so does the read of a file that was
+// opened before.
+func orGone(name string, err error) error {
+	rest, ok := strings.CutPrefix(name, "/proc/")
+	if tid, _, under := strings.Cut(rest, "/"); ok && under && errors.Is(err, unix.ENOENT) {
+		if n, isNumber := strconv.Atoi(tid); isNumber == nil && unix.Access(fmt.Sprintf("/proc/%d", n), unix.F_OK) == unix.ENOENT {
+			return fmt.Errorf("%w: %w", err, unix.ESRCH)
+		}
+	}
+	return err
+}
+
 // ReadProc is readProc for those that know files of /proc which nobody else reads.
 func ReadProc(name string) ([]byte, error) { return readProc(name) }
 
@@ -67,7 +80,7 @@ func OpenPlain(name string, how int, mode uint32) (*os.File, error) {
 		fd, err = unix.Open(name, how|unix.O_CLOEXEC, mode)
 	}
 	if err != nil {
-		return nil, &os.PathError{Op: "open", Path: name, Err: err}
+		return nil, &os.PathError{Op: "open", Path: name, Err: orGone(name, err)}
 	}
 	return os.NewFile(uintptr(fd), name), nil
 }

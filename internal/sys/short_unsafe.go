@@ -1,6 +1,7 @@
 package sys
 
 import (
+	"fmt"
 	"runtime"
 	"unsafe"
 
@@ -38,6 +39,14 @@ func openShort(name string) (fd int, err error) {
 		return -1, e
 	}
 	return int(r), nil
+}
+
+// descriptorLimit sets this process's limit of descriptors, and reads what it was; nil: it does not. The runtime is not told: it would give others that it starts the same.
+func descriptorLimit(set, was *Limit) error {
+	if _, _, e := unix.RawSyscall6(unix.SYS_PRLIMIT64, 0, unix.RLIMIT_NOFILE, uintptr(unsafe.Pointer(set)), uintptr(unsafe.Pointer(was)), 0, 0); e != 0 {
+		return fmt.Errorf("limit of descriptors: %w", e)
+	}
+	return nil
 }
 
 // readShort reads such a file.

@@ -102,7 +102,7 @@ func OpenMappedPages(pid int) (*MappedPages, error) {
 	name := fmt.Sprintf("/proc/%d/statm", pid)
 	fd, err := openShort(name)
 	if err != nil {
-		return nil, &os.PathError{Op: "open", Path: name, Err: err}
+		return nil, &os.PathError{Op: "open", Path: name, Err: orGone(name, err)}
 	}
 	return &MappedPages{fd}, nil
 }
@@ -162,18 +162,18 @@ func Ours(tid int) bool {
 	return err == nil && group == os.Getpid()
 }
 
-// Traced tells whether a thread has a tracer. One that has ended and been waited for by its tracer has none.
+// Traced tells whether a thread has a tracer. One that has ended and been waited for by its tracer has none; of one that cannot be looked at, for want of descriptors, say, it is not certain.
 func Traced(tid int) bool {
 	tracer, err := statusNumber(tid, "TracerPid")
-	return err == nil && tracer != 0
+	return err == nil && tracer != 0 || err != nil && !Gone(err)
 }
 
 // Dying tells whether a thread has ended, or is certain to: what is asked of it fails in many ways then. Its memory is gone, or
-// SIGKILL waits for it.
+// SIGKILL waits for it. Where that cannot be read, for want of descriptors, say, it has not: whoever takes a thread for dying leaves it where it stands.
 func Dying(tid int) bool {
 	b, err := readProc(fmt.Sprintf("/proc/%d/status", tid))
 	if err != nil {
-		return true
+		return Gone(err)
 	}
 	hasMemory := false
 	for line := range strings.Lines(string(b)) {
