@@ -279,7 +279,7 @@ func (i *AnnotatedIns) values() string {
 // WriteText writes a function for a terminal.
 func (f *Annotated) WriteText(w io.Writer) error {
 	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "%s (%s): %s instructions, %s loads, %s stores\n", f.Function, f.Image, FormatExact(f.Total.Instructions), FormatExact(f.Total.Loads), FormatExact(f.Total.Stores))
+	fmt.Fprintf(out, "%s (%s): %s instructions, %s loads, %s stores\n", Printable(f.Function), Printable(f.Image), FormatExact(f.Total.Instructions), FormatExact(f.Total.Loads), FormatExact(f.Total.Stores))
 	missed := func(cells []string) (s string) {
 		if f.Misses != nil {
 			for _, c := range cells {
@@ -293,7 +293,7 @@ func (f *Annotated) WriteText(w io.Writer) error {
 		l := &f.Rows[i]
 		n, m := l.sum()
 		if l.File != "" {
-			fmt.Fprintf(out, "%14s %5s%s  %s%s  %s\n", FormatExact(n), share(n, f.Total.Instructions), missed(m.cells()), l.place(), l.inlinings(), l.Text)
+			fmt.Fprintf(out, "%14s %5s%s  %s%s  %s\n", FormatExact(n), share(n, f.Total.Instructions), missed(m.cells()), Printable(l.place()), Printable(l.inlinings()), Printable(l.Text))
 		}
 		for k := range l.Code {
 			c := &l.Code[k]
@@ -331,7 +331,7 @@ func WriteAnnotatedHTML(w io.Writer, all []*Annotated) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprint(out, annotateHead)
 	for _, f := range all {
-		fmt.Fprintf(out, "<h2>%s</h2><p>%s: %s instructions, %s loads, %s stores</p>\n<table>\n<thead><tr>", html.EscapeString(f.Function), html.EscapeString(f.Image),
+		fmt.Fprintf(out, "<h2>%s</h2><p>%s: %s instructions, %s loads, %s stores</p>\n<table>\n<thead><tr>", escaped(f.Function), escaped(f.Image),
 			FormatExact(f.Total.Instructions), FormatExact(f.Total.Loads), FormatExact(f.Total.Stores))
 		heads := []string{"executed", "loads", "stores"}
 		if f.Misses != nil {
@@ -372,10 +372,10 @@ func (l *AnnotatedLine) html(w io.Writer, f *Annotated) {
 		n, m := l.sum()
 		in := ""
 		if s := l.inlinings(); s != "" {
-			in = `<span class="in">` + html.EscapeString(s[1:]) + "\n</span>"
+			in = `<span class="in">` + escaped(s[1:]) + "\n</span>"
 		}
 		fmt.Fprintf(w, `<tr class="%s"><td class="n">%s</td><td class="n"></td><td class="n"></td>%s<td>%s</td><td colspan="2">%s%s</td></tr>`+"\n",
-			class, FormatExact(n), missed(&m), html.EscapeString(l.place()), in, html.EscapeString(l.Text))
+			class, FormatExact(n), missed(&m), escaped(l.place()), in, escaped(l.Text))
 	}
 	for k := range l.Code {
 		c := &l.Code[k]
@@ -384,6 +384,9 @@ func (l *AnnotatedLine) html(w io.Writer, f *Annotated) {
 			warm -= 45 * min(1, 10*float64(c.Instructions)/float64(f.Total.Instructions))
 		}
 		fmt.Fprintf(w, `<tr><td class="n" style="background:hsl(20,90%%,%.0f%%)">%s</td><td class="n">%s</td><td class="n">%s</td>%s<td>%#x</td><td>%s</td><td class="v">%s</td></tr>`+"\n",
-			warm, FormatExact(c.Instructions), FormatExact(c.Loads), FormatExact(c.Stores), missed(c.Misses), c.Address, html.EscapeString(c.Text), html.EscapeString(c.values()))
+			warm, FormatExact(c.Instructions), FormatExact(c.Loads), FormatExact(c.Stores), missed(c.Misses), c.Address, escaped(c.Text), escaped(c.values()))
 	}
 }
+
+// escaped is text for HTML, printable as it is UTF-8.
+func escaped(s string) string { return html.EscapeString(Printable(s)) }

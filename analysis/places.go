@@ -356,6 +356,7 @@ func (pl *places) returnAddress(addr, tsc uint64) string {
 
 // withOffset writes a place as debuggers do.
 func withOffset(name string, off uint64) string {
+	name = Printable(name)
 	if off == 0 {
 		return name
 	}

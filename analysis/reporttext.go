@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"alleria/abp"
@@ -243,6 +244,11 @@ func (o *WindowOpening) moment() string {
 func joinCommand(args []string) string {
 	quoted := make([]string, len(args))
 	for i, a := range args {
+		if Printable(a) != a {
+			q := strconv.QuoteToASCII(a) // bash's $'…' has the escapes of Go's strings
+			quoted[i] = "$'" + strings.NewReplacer(`\"`, `"`, `\\`, `\\`, "'", `\'`).Replace(q[1:len(q)-1]) + "'"
+			continue
+		}
 		if a == "" || strings.ContainsAny(a, " \t\n'\"\\$&|;<>()*?#~`!{}[]") {
 			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
 		}

@@ -3,6 +3,7 @@ package analysis
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -28,7 +29,14 @@ func NewTextTable(head ...string) *TextTable {
 func (t *TextTable) Columns() int { return len(t.rows[0]) }
 
 // Add adds a row of as many cells as the head has.
-func (t *TextTable) Add(cells ...string) { t.rows = append(t.rows, cells) }
+// What is not printable in them is replaced.
+func (t *TextTable) Add(cells ...string) {
+	row := make([]string, len(cells))
+	for i, c := range cells {
+		row[i] = Printable(c)
+	}
+	t.rows = append(t.rows, row)
+}
 
 // Write writes the table unless it is empty, each line after the indent; what
 // the indent has before its last line end comes once, before the table.
@@ -67,6 +75,20 @@ func (t *TextTable) Write(w io.Writer, indent string) {
 		fmt.Fprintf(w, "%s… and %d more\n", indent, t.More)
 	}
 }
+
+// Printable is text on one line, without what a terminal or a reader of lines takes for something else: names of symbols and
+// files may hold any byte.
+func Printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if !strconv.IsPrint(r) {
+			return '?'
+		}
+		return r // what is no UTF-8 comes as the replacement character
+	}, s)
+}
+
+// PrintableCommand is a command as tables are headed by it.
+func PrintableCommand(args []string) string { return Printable(strings.Join(args, " ")) }
 
 // FormatList joins names for a sentence, "a, b and c": at most n of them, and the number of the others.
 // Cut off rather than wrapped: a program may have two hundred libraries.

@@ -7,7 +7,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strings"
 
 	"alleria/abp"
 	"alleria/analysis"
@@ -466,7 +465,7 @@ func (m *Misses) first() uint64 { return m.L1I + m.L1DRead + m.L1DWrite }
 // WriteText writes the result for people, with at most top functions and lines (0: all).
 func (r *Result) WriteText(w io.Writer, top int) error {
 	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "Process %d: %s\n", r.Process, strings.Join(r.Command, " "))
+	fmt.Fprintf(out, "Process %d: %s\n", r.Process, analysis.PrintableCommand(r.Command))
 	fmt.Fprintf(out, "  %s instructions executed, %s reads, %s writes\n", analysis.FormatExact(r.Total.Executed), analysis.FormatExact(r.Total.Reads), analysis.FormatExact(r.Total.Writes))
 	if r.CodeMissing {
 		fmt.Fprintf(out, "  blocks without any recorded instruction are not in the profile: misses of code are too few (record with --select any)\n")

@@ -45,7 +45,7 @@ func (t *Tree) percent(n uint64) string {
 
 // head writes which process it is.
 func (t *Tree) head(w io.Writer) {
-	fmt.Fprintf(w, "Process %d: %s\n", t.Process, strings.Join(t.Command, " "))
+	fmt.Fprintf(w, "Process %d: %s\n", t.Process, analysis.PrintableCommand(t.Command))
 	t.sampled(w)
 	fmt.Fprintf(w, "  %s instructions, %s loads, %s stores\n\n", analysis.FormatExact(t.Root.Total.Instructions),
 		analysis.FormatExact(t.Root.Total.Loads), analysis.FormatExact(t.Root.Total.Stores))

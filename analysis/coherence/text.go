@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"alleria/analysis"
 	"alleria/analysis/cache"
@@ -17,7 +16,7 @@ const pairsOfLine = 3
 // WriteText writes a result for people, with at most top lines (0: all).
 func (r *Result) WriteText(w io.Writer, top int) error {
 	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "Process %d: %s\n", r.Process, strings.Join(r.Command, " "))
+	fmt.Fprintf(out, "Process %d: %s\n", r.Process, analysis.PrintableCommand(r.Command))
 	fmt.Fprintf(out, "  a private cache of %s for each thread", r.Private)
 	if r.PrivateL2 != "" {
 		fmt.Fprintf(out, ", another of %s behind it", r.PrivateL2)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"alleria/abp"
+	"alleria/analysis"
 	"alleria/analysis/calls"
 )
 
@@ -196,7 +197,7 @@ func (m *cgMaker) called(n *calls.Node, total *costs) {
 // head writes what comes in front of the functions.
 func (m *cgMaker) head(p *abp.Process, total *costs) {
 	fmt.Fprintf(m.out, "# callgrind format\nversion: 1\ncreator: alleria\npid: %d\ncmd: %s\npart: 1\n\n",
-		p.Header().PID, strings.ReplaceAll(strings.Join(p.Header().CommandLine, " "), "\n", " "))
+		p.Header().PID, analysis.PrintableCommand(p.Header().CommandLine))
 	fmt.Fprint(m.out, "positions: instr line\n")
 	names := make([]string, len(m.events))
 	for i, e := range m.events {
@@ -220,7 +221,7 @@ func (m *cgMaker) name(key, kind, name string) {
 	}
 	n = len(m.names) + 1
 	m.names[kind+name] = n
-	fmt.Fprintf(m.out, "%s=(%d) %s\n", key, n, name)
+	fmt.Fprintf(m.out, "%s=(%d) %s\n", key, n, analysis.Printable(name))
 }
 
 // write writes a function.

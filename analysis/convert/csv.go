@@ -101,6 +101,7 @@ func appendHex(dst []byte, v uint64) []byte { return strconv.AppendUint(append(d
 
 // appendQuoted appends text, in quotes where it holds what separates.
 func appendQuoted(dst []byte, s string) []byte {
+	s = analysis.Printable(s)
 	if !strings.ContainsAny(s, ",\"\r\n") {
 		return append(dst, s...)
 	}

@@ -48,7 +48,7 @@ func writeDrcov(w io.Writer, o *Options) error {
 		fmt.Fprintf(out, "DRCOV VERSION: 2\nDRCOV FLAVOR: alleria\nModule Table: version 2, count %d\nColumns: id, base, end, entry, path\n", len(images))
 		for i := range images {
 			low, high := bounds(&images[i])
-			fmt.Fprintf(out, "%3d, %#016x, %#016x, %#016x, %s\n", i, low, high, 0, images[i].Path)
+			fmt.Fprintf(out, "%3d, %#016x, %#016x, %#016x, %s\n", i, low, high, 0, analysis.Printable(images[i].Path))
 		}
 		fmt.Fprintf(out, "BB Table: %d bbs\n", len(blocks))
 		for _, b := range blocks {

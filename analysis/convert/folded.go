@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"alleria/abp"
+	"alleria/analysis"
 	"alleria/analysis/calls"
 )
 
@@ -56,7 +57,7 @@ func walkStacks(n *calls.Node, stack []string, own func(n *calls.Node) uint64, f
 
 // stackWord is a name without what separates names and lines.
 func stackWord(s string) string {
-	return strings.NewReplacer(";", ":", "\n", " ").Replace(s)
+	return strings.ReplaceAll(analysis.Printable(s), ";", ":")
 }
 
 // processName is what a process is called.

@@ -156,17 +156,17 @@ func (m *lcovMaker) write(w io.Writer) error {
 	fmt.Fprintln(out, "TN:")
 	for _, name := range slices.Sorted(maps.Keys(m.files)) {
 		f := m.files[name]
-		fmt.Fprintf(out, "SF:%s\n", name)
+		fmt.Fprintf(out, "SF:%s\n", analysis.Printable(name))
 		names := slices.Sorted(maps.Keys(f.functions))
 		hit := 0
 		for _, fn := range names {
-			fmt.Fprintf(out, "FN:%d,%s\n", f.functions[fn].line, fn)
+			fmt.Fprintf(out, "FN:%d,%s\n", f.functions[fn].line, analysis.Printable(fn))
 		}
 		for _, fn := range names {
 			if f.functions[fn].count > 0 {
 				hit++
 			}
-			fmt.Fprintf(out, "FNDA:%d,%s\n", f.functions[fn].count, fn)
+			fmt.Fprintf(out, "FNDA:%d,%s\n", f.functions[fn].count, analysis.Printable(fn))
 		}
 		fmt.Fprintf(out, "FNF:%d\nFNH:%d\n", len(names), hit)
 		hit = 0

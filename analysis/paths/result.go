@@ -7,7 +7,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strings"
 
 	"alleria/abp"
 	"alleria/analysis"
@@ -233,7 +232,7 @@ func (r *Result) Write(w io.Writer, top int, line Liner) error {
 			all += r.Functions[i].Runs[k].Instructions
 		}
 	}
-	fmt.Fprintf(out, "Process %d: %s\n", r.Process, strings.Join(r.Command, " "))
+	fmt.Fprintf(out, "Process %d: %s\n", r.Process, analysis.PrintableCommand(r.Command))
 	if r.Sampling != nil {
 		r.Sampling.WriteText(out)
 	}

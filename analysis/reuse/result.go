@@ -7,7 +7,6 @@ import (
 	"math"
 	"math/bits"
 	"slices"
-	"strings"
 
 	"alleria/abp"
 	"alleria/analysis"
@@ -223,7 +222,7 @@ func (t *Totals) Result() *Result {
 // WriteText writes the curve and the working sets: no table of them has more rows than can be read.
 func (r *Result) WriteText(w io.Writer, _ int) error {
 	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "Process %d: %s\n", r.Process, strings.Join(r.Command, " "))
+	fmt.Fprintf(out, "Process %d: %s\n", r.Process, analysis.PrintableCommand(r.Command))
 	fmt.Fprintf(out, "  %s references to %s lines of %d bytes", analysis.FormatExact(r.References), analysis.FormatExact(uint64(r.Lines+0.5)), r.LineSize)
 	if r.Rate < 1 {
 		fmt.Fprintf(out, ", of which %.4g %% were followed", 100*r.Rate)

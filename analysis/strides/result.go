@@ -202,7 +202,7 @@ func Count(p *abp.Profile, proc *abp.Process, threads []uint32, part stream.Part
 // WriteText writes a result for people, with at most top operands (0: all).
 func (r *Result) WriteText(w io.Writer, top int) error {
 	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "Process %d: %s\n\n", r.Process, strings.Join(r.Command, " "))
+	fmt.Fprintf(out, "Process %d: %s\n\n", r.Process, analysis.PrintableCommand(r.Command))
 	t := analysis.NewTextTable("instruction", "access", "pattern", "image", "accesses", "strides", "of", "range")
 	t.Text = 4
 	for i := range r.Operands {

@@ -348,7 +348,7 @@ func methodsOf(e *abp.ProcessEntry) calls.MethodsJSON {
 
 // printMethods prints counts of a process.
 func (a *app) printMethods(m *calls.MethodsJSON, top int) {
-	fmt.Fprintf(a.stdout, "Process %d: %s\n  %s instructions; what functions call is not counted for them\n\n", m.Process, strings.Join(m.Command, " "),
+	fmt.Fprintf(a.stdout, "Process %d: %s\n  %s instructions; what functions call is not counted for them\n\n", m.Process, analysis.PrintableCommand(m.Command),
 		analysis.FormatExact(m.Total.Instructions))
 	t := analysis.NewTextTable("function", "image", "calls", "exclusive", "%")
 	t.Text = 2
@@ -366,7 +366,7 @@ func (a *app) printMethods(m *calls.MethodsJSON, top int) {
 
 // printGraph prints who called whom in a process, the functions with the most calls first.
 func (a *app) printGraph(g *calls.GraphJSON, top int) {
-	fmt.Fprintf(a.stdout, "Process %d: %s\n  %s instructions; what functions call is not counted for them\n\n", g.Process, strings.Join(g.Command, " "),
+	fmt.Fprintf(a.stdout, "Process %d: %s\n  %s instructions; what functions call is not counted for them\n\n", g.Process, analysis.PrintableCommand(g.Command),
 		analysis.FormatExact(g.Total.Instructions))
 	callers, callees := map[*calls.FunctionJSON][]*calls.EdgeJSON{}, map[*calls.FunctionJSON][]*calls.EdgeJSON{}
 	for i := range g.Edges {

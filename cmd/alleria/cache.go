@@ -149,7 +149,7 @@ func (a *app) listKept(dir string, asJSON bool) error {
 		if e.Records {
 			records = "yes"
 		}
-		table.Add(printable(e.Program), records, fmt.Sprint(e.Blocks), amount(float64(e.Bytes), "B"), e.Written.Format(time.DateTime), e.Used.Format(time.DateTime))
+		table.Add(analysis.Printable(e.Program), records, fmt.Sprint(e.Blocks), amount(float64(e.Bytes), "B"), e.Written.Format(time.DateTime), e.Used.Format(time.DateTime))
 	}
 	table.Write(a.stdout, "")
 	if n := list.Names; n.Images > 0 {

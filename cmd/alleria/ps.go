@@ -215,25 +215,15 @@ func writeTrees(w io.Writer, trees []psTree, now time.Time) {
 			where = fmt.Sprintf(", inside process %d of tree %d", t.Inside.Process, t.Inside.Tree)
 		}
 		fmt.Fprintf(w, "Tree %d, traced by pid %d%s, for %.3g s, %d live of %d processes: %s\n",
-			t.Tree, t.Tracer, where, max(now.Sub(t.Started), 0).Seconds(), len(t.Processes), t.Counter, printable(t.Command))
+			t.Tree, t.Tracer, where, max(now.Sub(t.Started), 0).Seconds(), len(t.Processes), t.Counter, analysis.Printable(t.Command))
 		table := analysis.NewTextTable("process", "state", "pid", "parent", "programs", "instructions", "per second", "recorded", "per second")
 		table.Text = 2
 		for _, p := range t.Processes {
-			table.Add(strings.Repeat("  ", p.depth)+strconv.Itoa(p.Number)+" "+printable(p.Program), p.State, strconv.Itoa(p.PID), strconv.Itoa(p.Parent),
+			table.Add(strings.Repeat("  ", p.depth)+strconv.Itoa(p.Number)+" "+analysis.Printable(p.Program), p.State, strconv.Itoa(p.PID), strconv.Itoa(p.Parent),
 				strconv.Itoa(p.Generation), amount(float64(p.Instructions), ""), amount(p.InstructionsRate, ""), amount(float64(p.Recorded), "B"), amount(p.RecordedRate, "B"))
 		}
 		table.Write(w, "  ")
 	}
-}
-
-// printable replaces what a terminal would take for something else than text.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if strconv.IsPrint(r) {
-			return r
-		}
-		return '?'
-	}, s)
 }
 
 // amount is a number with a suffix of thousands.

@@ -94,7 +94,7 @@ func (v *reportViews) show(a *app, view string, profiles []*abp.Profile, q abp.Q
 				continue
 			}
 			if !v.json {
-				fmt.Fprintf(a.stdout, "Process %d: %s\n", proc.Number(), strings.Join(proc.Header().CommandLine, " "))
+				fmt.Fprintf(a.stdout, "Process %d: %s\n", proc.Number(), analysis.PrintableCommand(proc.Header().CommandLine))
 			}
 			one, err := v.process(a, view, p, proc, q)
 			if err != nil {
