@@ -14,12 +14,14 @@ import (
 
 // Annotated is a function's code with counts. It is the documented JSON.
 type Annotated struct {
-	Process  uint32          `json:"process"`
-	Function string          `json:"function"`
-	Image    string          `json:"image"`
-	Total    abp.Counts      `json:"total"`
-	Misses   *Misses         `json:"misses,omitempty"` // where caches were simulated
-	Rows     []AnnotatedLine `json:"lines"`            // in the order of addresses; a line comes again where code goes back to it
+	Process  uint32     `json:"process"`
+	Function string     `json:"function"`
+	Image    string     `json:"image"`
+	Total    abp.Counts `json:"total"`
+	Misses   *Misses    `json:"misses,omitempty"` // where caches were simulated
+	// Sampling is there where only bursts were recorded: counts are estimates.
+	Sampling *SamplingReport `json:"sampling,omitempty"`
+	Rows     []AnnotatedLine `json:"lines"` // in the order of addresses; a line comes again where code goes back to it
 }
 
 // AnnotatedLine is a run of instructions of one line of source.
@@ -140,6 +142,7 @@ func Annotate(p *abp.Profile, proc *abp.Process, q abp.Query, a Annotator, progr
 		Code
 	}
 	by := map[function]*Annotated{}
+	sampling := SamplingOf(proc)
 	images := map[*Annotated]*InsCount{} // some instruction of it
 	out := []*Annotated{}
 	for i := range all {
@@ -150,7 +153,7 @@ func Annotate(p *abp.Profile, proc *abp.Process, q abp.Query, a Annotator, progr
 		k := function{c.Function.Name, Code{c.Function.Addr, c.Image}}
 		f := by[k]
 		if f == nil {
-			f = &Annotated{Process: proc.Number(), Function: c.Function.Display(), Image: imageName(c.Image)}
+			f = &Annotated{Process: proc.Number(), Function: c.Function.Display(), Image: imageName(c.Image), Sampling: sampling}
 			by[k], images[f], out = f, c, append(out, f)
 		}
 		f.Total.Add(c.Counts, 1)

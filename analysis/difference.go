@@ -17,6 +17,8 @@ type Difference struct {
 	After  abp.Counts      `json:"after"`
 	Rows   []DifferenceRow `json:"rows"`  // those that differ, by the difference in instructions
 	Equal  int             `json:"equal"` // rows that do not
+	// Sampling is there where only bursts of some process were recorded: its counts are estimates.
+	Sampling []SampledProcess `json:"sampling,omitempty"`
 }
 
 // DifferenceRow is a function, a window, a line or a page of memory.

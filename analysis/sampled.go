@@ -227,3 +227,22 @@ func ErrorText(e float64) string {
 	}
 	return fmt.Sprintf("± %.2g %%", 100*e)
 }
+
+// SampledProcess is a process of which only bursts were recorded, in what is about several.
+type SampledProcess struct {
+	Profile string `json:"profile"`
+	Process uint32 `json:"process"`
+	*SamplingReport
+}
+
+// SampledProcesses lists those of profiles that q picks.
+func SampledProcesses(profiles []*abp.Profile, q abp.Query) (all []SampledProcess) {
+	for _, p := range profiles {
+		for _, proc := range p.Processes() {
+			if s := SamplingOf(proc); s != nil && wants(q.Processes, proc.Number()) {
+				all = append(all, SampledProcess{p.Path(), proc.Number(), s})
+			}
+		}
+	}
+	return all
+}

@@ -93,6 +93,8 @@ func (a *app) annotated(f *annotateFlags, paths []string) error {
 		if f.misses {
 			o = &caches
 			a.sayBursts(profiles, q, lacksMisses)
+		} else {
+			a.sayBursts(profiles, q, lacksCounts)
 		}
 		all, err := a.annotate(profiles[0], q, analysis.Syntax(f.syntax), o)
 		if err != nil {

@@ -39,6 +39,7 @@ and number, pages by where they lie in their region; addresses need not be the s
 				if err != nil {
 					return err
 				}
+				a.sayBursts(profiles, q, lacksCounts)
 				var d *analysis.Difference
 				progress, stop := a.reading()
 				switch {
@@ -53,6 +54,7 @@ and number, pages by where they lie in their region; addresses need not be the s
 				if err != nil {
 					return err
 				}
+				d.Sampling = analysis.SampledProcesses(profiles, q)
 				if json {
 					return a.printJSON(d)
 				}

@@ -66,6 +66,7 @@ mapped it, at whatever address: one map, by offset in the file or the anonymous 
 				if err != nil {
 					return err
 				}
+				a.sayBursts(profiles, q, lacksCounts)
 				h := heatmaps{app: a, profile: profiles[0], query: q, outputs: outputs,
 					block: uint64(size), columns: columns, title: title}
 				if fl := c.Flags().Lookup("shared"); fl.Changed {

@@ -257,7 +257,8 @@ func TestSamplesAreToldOf(t *testing.T) {
 	}{
 		{"analyze methods", estimates, "inclusive counts"}, {"analyze callgraph", estimates, "callers"}, {"analyze calltree", estimates, "callers"}, {"analyze paths", estimates, "paths end"},
 		{"analyze cache", recorded, "misses"}, {"analyze reuse", recorded, "misses"}, {"analyze coherence", recorded, "misses"}, {"analyze strides", recorded, "strides"}, {"histobin", estimates, ""},
-		{"report --callers *", estimates, "callers"}, {"report --callees *", estimates, "callers"}, {"report --inclusive", estimates, "callers"}, {"report --by-address", estimates, ""}, {"report --by-cacheline", estimates, ""},
+		{"report --callers *", estimates, "callers"}, {"report --callees *", estimates, "callers"}, {"report --inclusive", estimates, "callers"}, {"report --by-address", estimates, ""}, {"report --by-cacheline", estimates, ""}, {"report --by-line", estimates, ""},
+		{"report --by-instruction", estimates, ""}, {"report --tree", estimates, ""}, {"report --by-program", estimates, ""}, {"annotate *", estimates, ""}, {"heatmap -o " + run + ".html", estimates, ""},
 		{"convert --to csv", recorded, "between bursts"}, {"convert --to collapsed", estimates, "callers"}, {"convert --to lcov", estimates, ""}, {"convert --to din --thread 1", recorded, "between bursts"}, {"analyze methods --json", estimates, "callers"},
 	} {
 		_, _, errs := command(t, append(strings.Fields(c.args), run)...)
@@ -270,8 +271,16 @@ func TestSamplesAreToldOf(t *testing.T) {
 			t.Errorf("%s: %q", c.args, errs)
 		}
 	}
-	// These estimate, or say it by themselves.
-	for _, c := range []string{"report", "report --by-line", "report --tree", "dump", "windows", "tree"} {
+	for _, c := range []string{"report --tree", "report --by-program", "report --by-line", "annotate *", "diff " + run, "diff --by-line " + run} {
+		if _, out, _ := command(t, append(strings.Fields(c), "--json", run)...); !strings.Contains(out, `"sampling": `) {
+			t.Errorf("%s --json does not say that it estimates: %s", c, out)
+		}
+	}
+	if _, _, errs := command(t, "diff", run, run); strings.Count(errs, says+estimates) != 2 {
+		t.Errorf("diff: %q", errs)
+	}
+	// These say it by themselves, or estimate nothing.
+	for _, c := range []string{"report", "dump", "windows", "tree"} {
 		if _, _, errs := command(t, append(strings.Fields(c), run)...); strings.Contains(errs, "was sampled") {
 			t.Errorf("%s: %q", c, errs)
 		}

@@ -84,7 +84,7 @@ func (v *reportViews) show(a *app, view string, profiles []*abp.Profile, q abp.Q
 	switch view {
 	case "inclusive", "callers", "callees":
 		a.sayBursts(profiles, q, lacksCallers)
-	case "by-address", "by-cacheline":
+	case "by-address", "by-cacheline", "by-line", "by-instruction":
 		a.sayBursts(profiles, q, lacksCounts)
 	}
 	all := []any{}
@@ -115,6 +115,7 @@ func (v *reportViews) show(a *app, view string, profiles []*abp.Profile, q abp.Q
 
 // trees prints a view of each profile's processes together.
 func (v *reportViews) trees(a *app, view string, profiles []*abp.Profile, q abp.Query) error {
+	a.sayBursts(profiles, q, lacksCounts)
 	progress, stop := a.reading()
 	r, err := analysis.Summarise(profiles, q, progress)
 	stop()
@@ -130,7 +131,13 @@ func (v *reportViews) trees(a *app, view string, profiles []*abp.Profile, q abp.
 		} else {
 			rows = r.Programs(path)
 		}
-		all = append(all, map[string]any{"profile": path, "view": view, "rows": rows})
+		row := map[string]any{"profile": path, "view": view, "rows": rows}
+		if i < len(profiles) {
+			if sampled := analysis.SampledProcesses(profiles[i:i+1], q); len(sampled) > 0 {
+				row["sampling"] = sampled
+			}
+		}
+		all = append(all, row)
 		if v.json {
 			continue
 		}
