@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"alleria/abp"
+	"alleria/internal/sys"
 )
 
 // Errors of output directories. NewRun wraps them; each is the user's to put right.
@@ -18,6 +19,8 @@ var (
 	ErrExists = errors.New("output exists")
 	// ErrForeign: what would be replaced was not written by a run, or is no directory.
 	ErrForeign = errors.New("not the output of a run")
+	// ErrRunning: a recording that has not ended is written there.
+	ErrRunning = errors.New("a recording is being written there")
 )
 
 // Files of a directory that are told by their names.
@@ -31,14 +34,31 @@ const (
 // nothing else: a mistyped path must not cost more than that.
 //
 // Everything is looked at before anything is removed, so that a directory which is
-// refused stays as it was.
-func prepareDir(dir string, force bool) error {
+// refused stays as it was. The directory is locked: run.json does not tell a run that is being recorded from one whose recorder
+// was killed.
+func prepareDir(dir string, force bool) (lock *os.File, err error) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
-		return fmt.Errorf("%s is no directory: %w", dir, ErrForeign)
+		return nil, fmt.Errorf("%s is no directory: %w", dir, ErrForeign)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
+		return nil, err
 	}
+	lock, ok, err := sys.TryLockFolder(dir)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, fmt.Errorf("%s: %w", dir, ErrRunning)
+	}
+	if err := clearDir(dir, force); err != nil {
+		lock.Close()
+		return nil, err
+	}
+	return lock, nil
+}
+
+// clearDir removes from a directory what an earlier run has written.
+func clearDir(dir string, force bool) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err

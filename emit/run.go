@@ -58,6 +58,8 @@ type Run struct {
 	adaptive *os.File
 	packers  sync.Pool // *callPacker, of all processes: blocks of calls are packed outside of their files' locks
 
+	locks []*os.File // of Dirs; of who makes and finishes the run
+
 	mu   sync.Mutex
 	info abp.Run          // guarded by mu
 	proc []*ProcessWriter // that are not closed; guarded by mu
@@ -75,7 +77,8 @@ type closedProcess struct {
 // run is being recorded until Finish says otherwise. With Discard it makes
 // nothing.
 //
-// ErrExists, wrapped, is a directory that holds something and no Force. The window
+// ErrRunning, wrapped, is a directory that another run is being written to, Force or not, and
+// ErrExists one that holds something and no Force. The window
 // configuration that a directory may hold does not count: it is how a run is prepared.
 func NewRun(opts Options, info abp.Run) (*Run, error) {
 	r := &Run{opts: opts, info: info}
@@ -92,9 +95,12 @@ func NewRun(opts Options, info abp.Run) (*Run, error) {
 		return nil, errors.New("output: no directory")
 	}
 	for _, dir := range opts.Dirs {
-		if err := prepareDir(dir, opts.Force); err != nil {
+		lock, err := prepareDir(dir, opts.Force)
+		if err != nil {
+			r.Release()
 			return nil, fmt.Errorf("output: %w", err)
 		}
+		r.locks = append(r.locks, lock)
 	}
 	// Absolute, because readers find the run by its first directory, from wherever
 	// they are.
@@ -106,6 +112,14 @@ func NewRun(opts Options, info abp.Run) (*Run, error) {
 		r.info.Outputs = append(r.info.Outputs, abs)
 	}
 	return r, r.info.WriteFirst(opts.Dirs[0])
+}
+
+// Release gives the directories' locks back, as Finish does: another run may be written there.
+func (r *Run) Release() {
+	for _, f := range r.locks {
+		f.Close()
+	}
+	r.locks = nil
 }
 
 // Sizes tells whether records are to begin with their sizes besides their numbers, as
@@ -178,6 +192,7 @@ func (r *Run) ProcessEnded(number uint32, status int) {
 func (r *Run) Finish(outcome abp.Outcome) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	defer r.Release()
 	now := time.Now()
 	r.info.Ended = &now
 	r.info.Outcome = outcome

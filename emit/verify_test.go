@@ -200,9 +200,19 @@ func TestKilled(t *testing.T) {
 func TestOutputDirectory(t *testing.T) {
 	dir := t.TempDir()
 	replace(t, filepath.Join(dir, configName), nil)
-	if _, err := NewRun(Options{Dirs: []string{dir}}, abp.Run{}); err != nil {
-		t.Errorf("a configuration alone: %v", err)
+	first, err := NewRun(Options{Dirs: []string{dir}}, abp.Run{})
+	if err != nil {
+		t.Fatalf("a configuration alone: %v", err)
 	}
+	for _, force := range []bool{false, true} {
+		if _, err := NewRun(Options{Dirs: []string{filepath.Join(dir, "p1"), dir}, Force: force}, abp.Run{}); !errors.Is(err, ErrRunning) {
+			t.Errorf("while it is recorded: %v", err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, abp.RunFile)); err != nil {
+		t.Errorf("the run that is recorded: %v", err)
+	}
+	first.Release() // as its recorder's end does
 	replace(t, filepath.Join(dir, "precious"), []byte("x"))
 	if err := os.MkdirAll(filepath.Join(dir, "p12"), 0o755); err != nil {
 		t.Fatal(err)

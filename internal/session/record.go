@@ -337,7 +337,7 @@ func (r *run) openRun() error {
 	if errors.Is(err, emit.ErrExists) {
 		return fmt.Errorf("%w: %w; name another directory or give --force", ErrUsage, err)
 	}
-	if errors.Is(err, emit.ErrForeign) {
+	if errors.Is(err, emit.ErrForeign) || errors.Is(err, emit.ErrRunning) {
 		return fmt.Errorf("%w: %w; name another directory", ErrUsage, err)
 	}
 	if err != nil {
@@ -395,6 +395,7 @@ func (r *run) abandon() {
 		}
 		os.Remove(dir) // stays if something else is in it
 	}
+	r.emit.Release()
 }
 
 // ErrIncomplete: the program ran to its end, but not everything was recorded.

@@ -31,6 +31,19 @@ func TryLock(f *os.File) (bool, error) {
 	return true, nil
 }
 
+// TryLockFolder takes the exclusive lock of a folder, which has no file for it then, and lasts until the result is closed or the process ends. ok is false where another
+// opening of the folder holds it. Where the file system has no such locks nobody holds one.
+func TryLockFolder(name string) (f *os.File, ok bool, err error) {
+	if f, err = os.Open(name); err != nil {
+		return nil, false, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
+		f.Close()
+		return nil, false, nil
+	}
+	return f, true, nil
+}
+
 // Unlock gives back what TryLock took.
 func Unlock(f *os.File) error {
 	if err := unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_UNLCK}); err != nil {
