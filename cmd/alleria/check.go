@@ -179,8 +179,12 @@ func (r *checkResult) file(file string, t *against.Target) error {
 	for _, e := range c.Unsupported() {
 		r.warn([]config.Warning{config.Warning(e)}, "unsupported")
 	}
-	for _, e := range session.Refused(c) {
-		r.warn([]config.Warning{config.Warning(e)}, "unsupported")
+	if refused := session.Refused(c); len(refused) > 0 { // by record, likewise
+		for _, e := range refused {
+			r.list = append(r.list, diagnosticOf(e, "error"))
+			r.errs = append(r.errs, e)
+		}
+		return nil
 	}
 	r.warn(against.UnknownClasses(c), "warning")
 	var e *against.Estimate

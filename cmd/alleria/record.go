@@ -149,11 +149,7 @@ func (a *app) record(f *recordFlags, args []string) error {
 		return err
 	}
 	opts.Program, opts.Args, opts.Tool = program, args, "alleria "+version
-	messages := a.messages()
-	if opts.Only == session.OnlyTranslate || opts.Only == session.OnlyCount {
-		messages = io.Discard // neither asks what the configuration says
-	}
-	if opts.Config, opts.ConfigFrom, err = f.config(messages); err != nil {
+	if opts.Config, opts.ConfigFrom, err = f.config(a.messages()); err != nil {
 		return err
 	}
 	if opts.Declarations, err = f.types.load(); err != nil {
@@ -203,8 +199,11 @@ func (a *app) record(f *recordFlags, args []string) error {
 	return nil
 }
 
-// config is the window configuration: where analyses are made and nothing else is asked for, what they need.
+// config is the window configuration: where analyses are made and nothing else is asked for, what they need. Of the whole program none says anything, also one that lies about.
 func (f *recordFlags) config(messages io.Writer) (*config.Config, string, error) {
+	if f.opts.Only == session.OnlyTranslate || f.opts.Only == session.OnlyCount {
+		return config.Default(), "built-in", nil
+	}
 	if len(f.opts.Analyses) == 0 || f.window.given(f.opts.Outputs) {
 		f.window.analysed(f.opts.Analyses)
 		return f.window.load(messages, f.opts.Outputs)

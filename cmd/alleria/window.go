@@ -93,6 +93,9 @@ func (f *windowFlags) load(messages io.Writer, outputs []string) (*config.Config
 		return config.Default(), "built-in", nil
 	}
 	c, err := loadConfig(messages, path)
+	if err == nil && f.path == "" { // nobody has named it
+		fmt.Fprintf(messages, "alleria: configuration: %s, which was found there\n", path)
+	}
 	return c, path, err
 }
 

@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"os/exec"
@@ -85,6 +86,27 @@ func TestBadInput(t *testing.T) {
 				t.Error("an output directory was left behind")
 			}
 		})
+	}
+}
+
+// TestFoundConfiguration: a configuration that lies in the working directory is told of, and does not matter where the whole program is counted or translated.
+func TestFoundConfiguration(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	config := filepath.Join(dir, "alleria.config")
+	if err := os.WriteFile(config, []byte("<AlleriaConfig"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, flags := range [][]string{{"--only", "count"}, {"--only", "translate"}, {"--analysis", "methods", "--sequential"}} {
+		if r := run(t, command{argv: append(append([]string{alleria(), "record"}, flags...), "--", find("true")), dir: dir}); r.status != 0 || bytes.Contains(r.stderr, []byte("config")) {
+			t.Errorf("%v: status %d, %s", flags, r.status, r.stderr)
+		}
+	}
+	if err := os.WriteFile(config, []byte(`<AlleriaConfig version="1.0"><Window><Profile><Process><Thread><Image><Function><Instruction cat="anyMem"/></Function></Image></Thread></Process></Profile></Window></AlleriaConfig>`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if r := run(t, command{argv: []string{alleria(), "record", "--discard", "--", find("true")}, dir: dir}); r.status != 0 || !bytes.Contains(r.stderr, []byte("configuration: "+config)) {
+		t.Errorf("status %d, %s", r.status, r.stderr)
 	}
 }
 
