@@ -45,11 +45,17 @@ func ParseCondition(s string) (Condition, error) {
 	if op == "!" {
 		return Condition{}, fmt.Errorf("%q: %w; ! stands before = only", s, ErrCondition)
 	}
+	if strings.HasPrefix(s[at+len(op):], "=") {
+		return Condition{}, fmt.Errorf("%q: %w; = is written once", s, ErrCondition)
+	}
 	c := Condition{Name: strings.TrimSpace(s[:at]), Op: op, Text: strings.TrimSpace(s[at+len(op):])}
 	if n, err := strconv.ParseInt(c.Text, 0, 64); err == nil {
 		c.Number, c.IsNum = float64(n), true
 	} else if f, err := strconv.ParseFloat(c.Text, 64); err == nil {
 		c.Number, c.IsNum = f, true
+	}
+	if !c.IsNum && (op[0] == '<' || op[0] == '>') {
+		return Condition{}, fmt.Errorf("%q: %w; %s compares with a number, not with %q", s, ErrCondition, op, c.Text)
 	}
 	return c, nil
 }

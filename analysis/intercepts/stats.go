@@ -53,7 +53,7 @@ type FunctionStats struct {
 type ValueStats struct {
 	Name     string   `json:"name"`
 	Count    uint64   `json:"count"`
-	Min      *float64 `json:"min,omitempty"` // of numbers
+	Min      *float64 `json:"min,omitempty"` // of numbers that are finite
 	Max      *float64 `json:"max,omitempty"`
 	Mean     *float64 `json:"mean,omitempty"`
 	Distinct int      `json:"distinct"` // as many as were kept
@@ -61,6 +61,7 @@ type ValueStats struct {
 	Top      []Count  `json:"top"`
 
 	sum    float64
+	finite uint64 // numbers that are in it
 	counts map[string]*uint64
 	// raw counts plain values of the first value's type by their bits: only those that are listed are ever written out.
 	raw   map[uint64]uint64
@@ -261,8 +262,9 @@ func (s *Stats) add(st *ValueStats, v calls.Value) {
 	st.Count++
 	t := v.Table.Type(v.Type)
 	if t.Kind != calls.Pointer && t.Kind != calls.Address {
-		if n, ok := number(v); ok {
+		if n, ok := number(v); ok && !math.IsNaN(n) && !math.IsInf(n, 0) { // of which there is no mean, nor JSON
 			st.sum += n
+			st.finite++
 			if st.Min == nil {
 				st.Min, st.Max = new(float64), new(float64)
 				*st.Min, *st.Max = n, n
@@ -285,8 +287,9 @@ func (s *Stats) List(top int) []*FunctionStats {
 			texts := st.texts()
 			st.Distinct, st.Top = len(texts), topCounts(texts, top)
 			if st.Min != nil {
-				mean := st.sum / float64(st.Count)
-				st.Mean = &mean
+				if mean := st.sum / float64(st.finite); !math.IsInf(mean, 0) { // the sum may be too large
+					st.Mean = &mean
+				}
 			}
 			f.Values[i] = *st
 		}

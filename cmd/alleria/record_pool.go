@@ -71,6 +71,9 @@ func (p *poolFlags) check(fl *pflag.FlagSet, o *session.Options) (err error) {
 		if err != nil {
 			return err
 		}
+		if n < 16 || n&(n-1) != 0 {
+			return usagef("--bs is a power of two from 16, not %d", n)
+		}
 		o.BufferChunk = n << 10
 	}
 	if p.tf != "" {

@@ -41,7 +41,7 @@ func TestPoolFlags(t *testing.T) {
 			t.Errorf("%s: %+v, %v", args, o, err)
 		}
 	}
-	for _, args := range []string{"--tuner maybe", "--affinity 0-3", "--ptc -1", "--ptc x", "--bc 1", "--bs 0", "--tf 0", "--tp x", "--tp -1%", "--taz NaN",
+	for _, args := range []string{"--tuner maybe", "--affinity 0-3", "--ptc -1", "--ptc x", "--bc 1", "--bs 0", "--bs 8", "--bs 48", "--tf 0", "--tp x", "--tp -1%", "--taz NaN",
 		"--ptc 2 --threads 2", "--ptc 2 --tuner on", "--ptc 2 --tp 5%", "--tuner off --tf 1s", "--bc 4 --buffer-max 1M", "--bs 4 --buffer-chunk 4K", "--ptc 0 --bc 2"} {
 		if o, err := parse(args); err == nil {
 			t.Errorf("%s: %+v", args, o)
