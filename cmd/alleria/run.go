@@ -99,6 +99,7 @@ configuration or profile; 125 alleria's own failure; 126 cannot be executed or t
 		}
 		a.complete(root)
 		a.completionCommand(root)
+		helpCommand(root)
 	}
 	for _, c := range root.Commands() {
 		markOwnErrors(c)
@@ -112,6 +113,22 @@ func named(all []subcommand, args []string) int {
 		return -1
 	}
 	return slices.IndexFunc(all, func(c subcommand) bool { return c.name == args[0] })
+}
+
+// helpCommand has the command for help refuses what is no command. Cobra's own prints what root has to say.
+func helpCommand(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	for _, c := range root.Commands() {
+		if c.Name() != "help" {
+			continue
+		}
+		c.Args = func(_ *cobra.Command, args []string) error {
+			if found, _, err := root.Find(args); len(args) > 0 && (err != nil || found == root) {
+				return unknownCommand(root, args)
+			}
+			return nil
+		}
+	}
 }
 
 // completionCommand adds the command for shells' completion. Cobra would add it when it is executed, and print its help for a shell that it does not know.

@@ -33,6 +33,7 @@ func TestUsageErrors(t *testing.T) {
 	}{
 		{"", 2, "a command is needed"},
 		{"recrod -- true", 2, `unknown command "recrod"; did you mean record?`},
+		{"help recrod", 2, `unknown command "recrod"; did you mean record?`},
 		{"record", 2, "no program is named"},
 		{"record --nosuch true", 2, "unknown flag: --nosuch"},
 		{"record --only everything true", 2, "--only is translate, count or blocks"},
@@ -228,7 +229,7 @@ func TestOneCommand(t *testing.T) {
 			t.Errorf("%s alone is %s:\n%s\namong all it is:\n%s", c.name, one.Name(), one.UsageString(), among.UsageString())
 		}
 	}
-	if n := len(whole.Commands()); n != len(all)+1 {
-		t.Errorf("%d commands, %d and completion are made", n, len(all))
+	if n := len(whole.Commands()); n != len(all)+2 {
+		t.Errorf("%d commands, %d, completion and help are made", n, len(all))
 	}
 }
