@@ -16,6 +16,7 @@ const (
 	stepThread
 	stepWindows
 	stepExec
+	stepWaits // of cursor.ahead: nothing was read yet
 )
 
 // cursor walks the words of a list of frames, one execution or mark at a time.

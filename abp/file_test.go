@@ -250,3 +250,49 @@ func TestRunCounted(t *testing.T) {
 		}
 	}
 }
+
+// TestByTimeOpensLate: in the order of time a thread has a decoder from its first frame to its last, and not all threads at once.
+func TestByTimeOpensLate(t *testing.T) {
+	const threads = 50
+	b := sample()
+	var out bytes.Buffer
+	w, err := NewWriter(&out, &Header{Type: TypeMain, Process: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	enc, err := frame.NewEncoder(func(uint32) *frame.Shape { return b.Shape() }, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	errs := []error{w.Section(SectionBlocks, 0, b.Append(nil))}
+	for i := range uint64(threads) {
+		at := 1000 * (threads - i) // the last comes first
+		enc.Begin()
+		errs = append(errs, enc.Chunk([]uint64{1, at, at + 64}, at, at+900))
+		h := &FrameHeader{Thread: uint32(i + 1), OSID: 9, Chunks: 1, MaxBlock: 1, FirstTSC: at, LastTSC: at + 900, Execs: 1, Words: enc.Words, Encoding: enc.Version(), Counts: Counts{2, 2, 1, 1, 4, 4}}
+		errs = append(errs, w.Frame(h, enc.Finish(make([]byte, FrameRoom)), nil))
+	}
+	if err := errors.Join(append(errs, w.Finish(&EndInfo{Ended: 1e9}))...); err != nil {
+		t.Fatal(err)
+	}
+	p, err := openBytes(out.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := p.Reader(Query{Order: OrderTime})
+	n := 0
+	for ; r.NextExec(); n++ {
+		open := 0
+		for _, c := range r.cursors[:cap(r.cursors)] {
+			if c != nil && c.dec != nil {
+				open++
+			}
+		}
+		if x := r.Exec(); x.Thread != uint32(threads-n) || open > 2 {
+			t.Fatalf("execution %d: thread %d, %d decoders", n, x.Thread, open)
+		}
+	}
+	if n != threads || r.Err() != nil {
+		t.Errorf("%d executions: %v", n, r.Err())
+	}
+}

@@ -19,7 +19,7 @@ const (
 	// OrderStorage yields as the files have it: the cheapest on a slow disk.
 	OrderStorage
 	// OrderTime merges all threads by time stamp; by the chunks' where the
-	// instructions have none. It keeps a decoder for every thread.
+	// instructions have none. It keeps a decoder for every thread that goes on at a time.
 	OrderTime
 )
 

@@ -125,8 +125,9 @@ func (r *Reader) byThread() {
 }
 
 // byTime gives each thread a cursor of its own, one step ahead of what it has
-// yielded: a heap of them needs to know when each goes on.
-// A thread whose first frame is damaged ends the whole iteration: a merge without
+// yielded: a heap of them needs to know when each goes on. Before its first frame's
+// time a cursor has nothing but that: of thousands of threads, as many decode as run at a time.
+// A thread whose first frame is damaged ends the whole iteration there: a merge without
 // it would be wrong without looking wrong.
 func (r *Reader) byTime() {
 	for _, p := range r.profile.processes {
@@ -138,10 +139,8 @@ func (r *Reader) byTime() {
 			for _, ref := range p.threads[i].Frames {
 				c.add(p, ref)
 			}
-			if c.peek() {
+			if c.wait() {
 				r.cursors = append(r.cursors, c)
-			} else if c.err != nil {
-				r.err = c.err
 			}
 		}
 	}
@@ -297,8 +296,22 @@ func (h *cursorHeap) Push(x any) { *h = append(*h, x.(*cursor)) }
 func (h *cursorHeap) Pop() any {
 	n := len(*h) - 1
 	c := (*h)[n]
+	(*h)[n] = nil // what it has decoded with is not needed any more
 	*h = (*h)[:n]
 	return c
+}
+
+// wait puts a cursor in front of its first frame, unread; false: there is none.
+func (c *cursor) wait() bool {
+	for ; c.next < len(c.refs); c.next++ {
+		p, ref := c.procs[c.next], c.refs[c.next]
+		if c.query.wantsFrame(p, &ref.FrameHeader) && !p.Lacks(ref) {
+			c.x.Process, c.x.Thread, c.x.TSC = p, ref.Thread, ref.FirstTSC
+			c.ahead = stepWaits
+			return true
+		}
+	}
+	return false
 }
 
 // peek makes a cursor one step ahead of what it has yielded.
@@ -307,20 +320,32 @@ func (c *cursor) peek() bool {
 	return c.ahead != stepEnd
 }
 
+// ahead has the earliest cursor go on, and takes it out behind its last step. false: it has failed.
+func (r *Reader) ahead() bool {
+	c := r.cursors[0]
+	if c.peek() {
+		heap.Fix((*cursorHeap)(&r.cursors), 0)
+		return true
+	}
+	if r.err = c.err; r.err != nil {
+		return false
+	}
+	heap.Pop((*cursorHeap)(&r.cursors))
+	return true
+}
+
 // stepTime yields the earliest cursor's step. The cursor goes on only at the
 // next call, because the execution that it yielded lies in its batch.
 //
 // A heap of n threads costs log n comparisons an execution; as long as one thread stays
 // the earliest, which is the usual case, it is one or two.
 func (r *Reader) stepTime() step {
-	if r.cur != nil && len(r.cursors) > 0 && r.cur == r.cursors[0] {
-		if r.cur.peek() {
-			heap.Fix((*cursorHeap)(&r.cursors), 0)
-		} else {
-			if r.err = r.cur.err; r.err != nil {
-				return stepEnd
-			}
-			heap.Pop((*cursorHeap)(&r.cursors))
+	if r.cur != nil && len(r.cursors) > 0 && r.cur == r.cursors[0] && !r.ahead() {
+		return stepEnd
+	}
+	for len(r.cursors) > 0 && r.cursors[0].ahead == stepWaits {
+		if !r.ahead() {
+			return stepEnd
 		}
 	}
 	if len(r.cursors) == 0 {
