@@ -112,7 +112,7 @@ func (p *Profile) Counts() (c Counts) {
 // openRun opens a run's directory.
 // A process's directory that has no main profile was made by a recorder that did
 // not get far enough to write anything; that of one that is known to have had one is a gap.
-// Without run.json the processes are read all the same.
+// Without run.json, or where it is damaged, the processes are read all the same.
 func (p *Profile) openRun(dir string) error {
 	// By what is there, not by run.json: that of a run that was cut off does not
 	// list its processes.
@@ -121,8 +121,12 @@ func (p *Profile) openRun(dir string) error {
 		return fmt.Errorf("open run: %w", err)
 	}
 	run, err := ReadRun(dir)
-	if err != nil && (len(names) == 0 || !errors.Is(err, fs.ErrNotExist)) {
+	damaged := errors.Is(err, ErrCorrupt)
+	if err != nil && (len(names) == 0 || !damaged && !errors.Is(err, fs.ErrNotExist)) {
 		return noRun(dir, err)
+	}
+	if damaged { // what it says is less than what the profiles have
+		p.gaps = append(p.gaps, Gap{Path: filepath.Join(dir, RunFile), Text: gapDamaged})
 	}
 	p.run = run
 	for _, name := range names {

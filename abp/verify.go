@@ -101,7 +101,9 @@ func VerifyProgress(path string, report func(Problem), progress func(done, total
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
 	for _, g := range p.Gaps() {
-		v.found(g.Path, 0, g.CutOff, "%s", g.Text)
+		if g.Text != gapDamaged { // which was found before
+			v.found(g.Path, 0, g.CutOff, "%s", g.Text)
+		}
 	}
 	v.gaps = len(p.Gaps()) > 0
 	for _, proc := range p.processes {

@@ -27,6 +27,7 @@ func (g Gap) String() string { return g.Path + " " + g.Text }
 const (
 	gapMissing = "is missing"
 	gapForeign = "is not of this run"
+	gapDamaged = "is damaged, and passed over"
 )
 
 // configFile is the configuration as used, beside run.json.

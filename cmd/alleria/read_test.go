@@ -287,6 +287,22 @@ func TestSamplesAreToldOf(t *testing.T) {
 	}
 }
 
+// TestDamagedRunFile: where run.json is cut, the profiles are read without it, and that is said.
+func TestDamagedRunFile(t *testing.T) {
+	run := syntheticRun(t)
+	if err := os.Truncate(filepath.Join(run, abp.RunFile), 100); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []string{"report --tree", "windows", "dump"} {
+		if status, out, errs := command(t, append(strings.Fields(c), run)...); status != 0 || out == "" || !strings.Contains(errs, "run.json is damaged") {
+			t.Errorf("%s: status %d, %q", c, status, errs)
+		}
+	}
+	if status, out, _ := command(t, "verify", run); status != 1 || strings.Count(out, "damaged") != 1 {
+		t.Errorf("verify: status %d, %q", status, out)
+	}
+}
+
 // TestRecordsThatWereNotKept: a run that was analysed while it ran is not taken for one that did nothing.
 func TestRecordsThatWereNotKept(t *testing.T) {
 	run := syntheticRun(t)
