@@ -146,6 +146,7 @@ func (c *callFile) meant(fn, thread uint32) bool {
 type openCalls struct {
 	block calls.Block
 	enc   calls.Encoder
+	whole uint64 // entries and returns in it, each once however many marks it takes
 	// fewMeant tells of the functions of small numbers, and meant of others, whether the thread's calls of them are meant, as far
 	// as they were asked about.
 	fewMeant [1024]wanted
@@ -194,7 +195,9 @@ func (s *Stream) takeCalls(words []uint64, at int) int {
 			t.err = fmt.Errorf("thread %d: mark of a call at word %d: %w", t.thread.Number, at, calls.ErrCorrupt)
 			return at
 		}
-		at += 1 + int(n)
+		if at += 1 + int(n); !calls.GoesOn(w[0]) {
+			o.whole++
+		}
 		if o.enc.Size() >= callBlockBytes {
 			t.err = s.p.writeCalls(o, t.thread)
 		}
@@ -258,6 +261,8 @@ func (p *ProcessWriter) writeCalls(o *openCalls, t *ThreadState) error {
 	if o.enc.Count == 0 {
 		return nil
 	}
+	whole := o.whole
+	o.whole = 0
 	defer o.enc.Reset()
 	t.mu.Lock()
 	o.block.OSID = t.osid
@@ -286,7 +291,7 @@ func (p *ProcessWriter) writeCalls(o *openCalls, t *ThreadState) error {
 	if c.out == nil {
 		return nil
 	}
-	c.records += uint64(b.Records)
+	c.records += whole
 	return c.out.section(abp.SectionInterceptors, 0, k.buf)
 }
 

@@ -58,7 +58,7 @@ func (c *Compiler) Described(data *debuginfo.Data, fn *dwarf.Entry, depth int) (
 	p.Variadic = variadic
 	d.compiler(fn, p)
 	said := d.evidence(fn, params)
-	fortran := d.isFortran(fn)
+	fortran, promotes := d.isFortran(fn), d.promotes(fn)
 	name := d.name(fn)
 	var names []string
 	for _, e := range params {
@@ -76,6 +76,10 @@ func (c *Compiler) Described(data *debuginfo.Data, fn *dwarf.Entry, depth int) (
 			continue
 		}
 		d.argument(p, e, names[i], i < placed, depth)
+		if t := d.c.Table.Type(p.Args[i]); promotes && t.Kind == calls.Float && t.Size == 4 {
+			p.Args[i] = d.c.named("double", calls.Float, 8)
+			p.Captures[i].Type = p.Args[i]
+		}
 		if fortran && !said[i].value() {
 			d.byAddress(p)
 		}
@@ -131,11 +135,27 @@ func (d *debugInfo) compiler(fn *dwarf.Entry, p *Prototype) {
 	}
 	p.Go, p.Widest = lang == langGo, widest(producer)
 	if e := d.chain(fn, dwarf.AttrCalling); e != nil {
-		p.Windows, p.Unplaced = number(e, dwarf.AttrCalling) == ccWin64, number(e, dwarf.AttrCalling) == nocall
+		cc := number(e, dwarf.AttrCalling)
+		p.Windows, p.Unplaced = cc == ccWin64, cc != ccWin64 && !passesAsUsual(cc)
 	}
 	if lang == langRust {
 		d.rustFunction(fn, p)
 	}
+}
+
+// passesAsUsual tells whether arguments and results of a convention (DW_AT_calling_convention) travel as the platform's functions have them. A compiler may have changed
+// others at will, such as by leaving out arguments (DW_CC_nocall), and of regcall, vectorcall, swiftcall
+// and others it is not known here where they do.
+func passesAsUsual(cc int64) bool {
+	const normal, program, sysV, preserveMost, preserveAll = 1, 2, 0xc2, 0xc9, 0xca // the last two differ in which registers a call leaves as they are
+	return slices.Contains([]int64{0, normal, program, sysV, preserveMost, preserveAll}, cc)
+}
+
+// promotes tells whether a function was defined without a prototype, as C once had it: callers pass a float as a double.
+func (d *debugInfo) promotes(fn *dwarf.Entry) bool {
+	const c89, c, c99, c11, c17 = 0x01, 0x02, 0x0c, 0x1d, 0x2c
+	unit := d.data.UnitOf(fn)
+	return unit != nil && slices.Contains([]int64{c89, c, c99, c11, c17}, number(unit, dwarf.AttrLanguage)) && d.chain(fn, dwarf.AttrPrototyped) == nil
 }
 
 // addDictionary puts the hidden parameter of a generic Go function in its place, which says what its type parameters are: it comes first, of methods behind the

@@ -16,9 +16,6 @@ import (
 
 const langRust = 0x1c
 
-// nocall is the convention of functions that a compiler has changed at will, such as by leaving out arguments (DW_CC_nocall).
-const nocall = 3
-
 // rustVersion is the version of rustc, 1.N, that compiled the unit of an entry; 0: it is none of Rust.
 func (d *debugInfo) rustVersion(e *dwarf.Entry) int {
 	unit := d.data.UnitOf(e)

@@ -25,3 +25,6 @@ const (
 
 // FuncOf is the function's number in the first word of a mark, behind the mark itself.
 func FuncOf(w uint64) uint32 { return uint32(w >> markFunc) }
+
+// GoesOn tells of the same word whether the thread's next mark has more of the same call.
+func GoesOn(w uint64) bool { return w&markMore != 0 }

@@ -19,14 +19,17 @@ func uintOf(b []byte) uint64 {
 // Uint is the value of an integer, a character, a Bool, an Enum or an address, without its sign.
 func (v Value) Uint() uint64 { return uintOf(v.Data[:min(8, len(v.Data))]) }
 
-// Int is the value of an integer or an Enum, with its sign if it has one.
+// isC tells whether a type is C's char, which is a number with a sign; other code units have none.
+func (t *Type) isC() bool { return t.Kind == Char && t.Name == "char" }
+
+// Int is the value of an integer, an Enum or C's char, with its sign if it has one.
 func (v Value) Int() int64 {
 	t := v.Table.Type(v.Type)
 	x := v.Uint()
 	if t.Kind == Enum {
 		t = v.Table.Type(t.Elem)
 	}
-	if t.Kind == Signed && t.Size > 0 && t.Size < 8 {
+	if (t.Kind == Signed || t.isC()) && t.Size > 0 && t.Size < 8 {
 		s := 64 - 8*t.Size
 		return int64(x<<s) >> s
 	}

@@ -30,6 +30,9 @@ func (f Format) value(dst []byte, v Value, depth int) []byte {
 	case Unsigned, Signed:
 		return appendInt(dst, v, t)
 	case Char, Char16, Char32:
+		if x := v.Int(); x < 0 {
+			return strconv.AppendInt(dst, x, 10)
+		}
 		return appendChar(dst, v.Uint())
 	case Float:
 		return appendFloat(dst, v)

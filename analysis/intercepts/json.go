@@ -219,7 +219,7 @@ func appendScalar(b []byte, v calls.Value, t *calls.Type) ([]byte, bool) {
 		}
 		return strconv.AppendUint(b, v.Uint(), 10), true
 	case calls.Char, calls.Char16, calls.Char32:
-		return strconv.AppendUint(b, v.Uint(), 10), true
+		return strconv.AppendInt(b, v.Int(), 10), true
 	case calls.Float:
 		if t.IsDecimal() { // it may be larger than a float64
 			text := string(calls.Format{}.Append(nil, v))
@@ -229,6 +229,9 @@ func appendScalar(b []byte, v calls.Value, t *calls.Type) ([]byte, bool) {
 			return append(b, text...), true
 		}
 		f := v.Float()
+		if text := (calls.Format{}).Append(nil, v); math.IsInf(f, 0) && strings.ContainsAny(string(text[:min(2, len(text))]), "0123456789") {
+			return append(b, text...), true // it is larger than a float64
+		}
 		if math.IsNaN(f) || math.IsInf(f, 0) {
 			return appendString(b, strconv.FormatFloat(f, 'g', -1, 64)), true
 		}

@@ -35,6 +35,48 @@ func TestWideNumbers(t *testing.T) {
 	}
 }
 
+// TestNumbersExactly compares numbers that a double rounds, writes what it has no room for, and has C's char with its sign.
+func TestNumbersExactly(t *testing.T) {
+	table := &calls.Table{}
+	wide := table.Add(calls.Type{Kind: calls.Signed, Name: "__int128", Size: 16, Align: 16})
+	long := table.Add(calls.Type{Kind: calls.Signed, Name: "long", Size: 8, Align: 8})
+	char := table.Add(calls.Type{Kind: calls.Char, Name: "char", Size: 1, Align: 1})
+	unit := table.Add(calls.Type{Kind: calls.Char, Name: "ascii", Size: 1, Align: 1})
+	extended := table.Add(calls.Type{Kind: calls.Float, Name: "long double", Size: 16, Align: 16})
+	words := func(w ...uint64) (b []byte) {
+		for _, x := range w {
+			b = binary.LittleEndian.AppendUint64(b, x)
+		}
+		return b
+	}
+	minus := words(0, 0xfffffff000000000) // -(1<<100)
+	for _, c := range []struct {
+		of        calls.TypeID
+		data      []byte
+		condition string
+		want      bool
+	}{
+		{wide, minus, "x<0", true}, {wide, minus, "x=0", false}, {wide, minus, "x=-1267650600228229401496703205376", true}, {wide, minus, "x>-1267650600228229401496703205377", true},
+		{long, words(1<<53 + 1), "x>9007199254740992", true}, {long, words(1<<53 + 1), "x=9007199254740992", false}, {long, words(1<<53 + 1), "x=9007199254740993", true},
+		{char, []byte{255}, "x<0", true}, {char, []byte{255}, "x=-1", true}, {unit, []byte{255}, "x=255", true}, {char, []byte{'a'}, "x=97", true},
+	} {
+		q, err := ParseCondition(c.condition)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v := (calls.Value{Table: table, Type: c.of, Data: c.data}); q.holds(v) != c.want {
+			t.Errorf("%s of %s is %v", c.condition, calls.Format{}.Append(nil, v), !c.want)
+		}
+	}
+	large := calls.Value{Table: table, Type: extended, Data: words(1<<63, 16383+16000)}
+	if got := appendJSON(nil, large, 0); !json.Valid(got) || got[0] == '"' {
+		t.Errorf("2^16000 is %s", got)
+	}
+	if got := appendJSON(nil, calls.Value{Table: table, Type: extended, Data: words(1<<63, 0x7fff)}, 0); string(got) != `"+Inf"` {
+		t.Errorf("the infinity is %s", got)
+	}
+}
+
 // TestCutList tells of lists and strings that a limit has cut; a sentinel is one of the elements.
 func TestCutList(t *testing.T) {
 	table := &calls.Table{}

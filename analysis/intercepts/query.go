@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
+	"math/big"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,6 +29,7 @@ type Condition struct {
 	Text   string
 	Number float64
 	IsNum  bool
+	exact  *big.Int // nil: it is no integer
 }
 
 // ErrCondition is wrapped by errors of ParseCondition.
@@ -50,7 +53,10 @@ func ParseCondition(s string) (Condition, error) {
 	}
 	c := Condition{Name: strings.TrimSpace(s[:at]), Op: op, Text: strings.TrimSpace(s[at+len(op):])}
 	if n, err := strconv.ParseInt(c.Text, 0, 64); err == nil {
-		c.Number, c.IsNum = float64(n), true
+		c.Number, c.IsNum, c.exact = float64(n), true, big.NewInt(n)
+	} else if x, ok := new(big.Int).SetString(c.Text, 0); ok {
+		c.Number, _ = x.Float64()
+		c.IsNum, c.exact = true, x
 	} else if f, err := strconv.ParseFloat(c.Text, 64); err == nil {
 		c.Number, c.IsNum = f, true
 	}
@@ -63,19 +69,23 @@ func ParseCondition(s string) (Condition, error) {
 // holds tells whether a value satisfies the condition.
 func (c *Condition) holds(v calls.Value) bool {
 	if n, ok := number(v); ok && c.IsNum && c.Op != "~" {
+		with := c.Number
+		if x := integer(v); x != nil && c.exact != nil && math.Abs(n) >= 1<<53 { // numbers that a double rounds
+			n, with = float64(x.Cmp(c.exact)), 0
+		}
 		switch c.Op {
 		case "=":
-			return n == c.Number
+			return n == with
 		case "!=":
-			return n != c.Number
+			return n != with
 		case "<":
-			return n < c.Number
+			return n < with
 		case "<=":
-			return n <= c.Number
+			return n <= with
 		case ">":
-			return n > c.Number
+			return n > with
 		}
-		return n >= c.Number
+		return n >= with
 	}
 	text := string(calls.Format{}.Append(nil, v))
 	bare := text
@@ -93,12 +103,30 @@ func (c *Condition) holds(v calls.Value) bool {
 	return false
 }
 
-// number is a value as a number.
+// integer is a value that is an integer, nil: it is none.
+func integer(v calls.Value) *big.Int {
+	switch t := v.Table.Type(v.Type); {
+	case (t.Kind == calls.Signed || t.Kind == calls.Unsigned) && len(v.Data) > 8:
+		return v.Big()
+	case t.Kind == calls.Signed || t.Kind == calls.Enum:
+		return big.NewInt(v.Int())
+	case t.Kind == calls.Float:
+		return nil
+	}
+	return new(big.Int).SetUint64(v.Uint())
+}
+
+// number is a value as a number, as near as a double can say it.
 func number(v calls.Value) (float64, bool) {
-	switch t := v.Table.Type(v.Type); t.Kind {
-	case calls.Signed, calls.Enum:
+	t := v.Table.Type(v.Type)
+	if (t.Kind == calls.Signed || t.Kind == calls.Unsigned) && len(v.Data) > 8 {
+		n, _ := v.Big().Float64()
+		return n, true
+	}
+	switch t.Kind {
+	case calls.Signed, calls.Enum, calls.Char:
 		return float64(v.Int()), len(v.Data) > 0
-	case calls.Unsigned, calls.Address, calls.Pointer, calls.Char, calls.Char16, calls.Char32, calls.Bool:
+	case calls.Unsigned, calls.Address, calls.Pointer, calls.Char16, calls.Char32, calls.Bool:
 		return float64(v.Uint()), len(v.Data) > 0
 	case calls.Float:
 		return v.Float(), len(v.Data) > 0

@@ -158,6 +158,31 @@ func TestInterceptNested(t *testing.T) {
 	}
 }
 
+// TestInterceptConventions has functions captured that pass arguments otherwise, which debug information states: nothing is made up. Of those that pass them as others do
+// all is shown, and floats without a prototype are doubles.
+func TestInterceptConventions(t *testing.T) {
+	t.Parallel()
+	dir := workDir(t)
+	prog := filepath.Join(dir, "conventions")
+	buildClang(t, "clang", "../../testdata/intercept/conventions.c", prog, "-w -std=gnu11")
+	args := []string{alleria(), "record", "-o", profileDir}
+	for _, name := range []string{"vector", "swift", "keeps", "old", "large"} {
+		args = append(args, "--intercept", name+"@main")
+	}
+	r := run(t, command{argv: append(args, "--", prog), dir: dir})
+	want := []string{"vector(a=?, b=?) = ?", "swift(a=?, b=?) = ?", "keeps(a=1, b=2) returned", "old(k=1, d=2.5, c=-3) = 23", "large(k=4) = 4"}
+	got := intercepts(t, dir)
+	for i := range got {
+		got[i] = regexp.MustCompile(`b=\{c=.*\}, `).ReplaceAllString(got[i], "")
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q\nwant %q", got, want)
+	}
+	if !strings.Contains(string(r.stderr), "10 entries and returns of") { // however many records a large one takes
+		t.Errorf("it says %s", r.stderr)
+	}
+}
+
 // difference is the first line in which sorted lines differ.
 func difference(got, want []string) string {
 	for i := range max(len(got), len(want)) {
