@@ -76,9 +76,8 @@ func (c *Compiler) Described(data *debuginfo.Data, fn *dwarf.Entry, depth int) (
 			continue
 		}
 		d.argument(p, e, names[i], i < placed, depth)
-		if t := d.c.Table.Type(p.Args[i]); promotes && t.Kind == calls.Float && t.Size == 4 {
-			p.Args[i] = d.c.named("double", calls.Float, 8)
-			p.Captures[i].Type = p.Args[i]
+		if promotes {
+			d.promote(p, i)
 		}
 		if fortran && !said[i].value() {
 			d.byAddress(p)
@@ -156,6 +155,14 @@ func (d *debugInfo) promotes(fn *dwarf.Entry) bool {
 	const c89, c, c99, c11, c17 = 0x01, 0x02, 0x0c, 0x1d, 0x2c
 	unit := d.data.UnitOf(fn)
 	return unit != nil && slices.Contains([]int64{c89, c, c99, c11, c17}, number(unit, dwarf.AttrLanguage)) && d.chain(fn, dwarf.AttrPrototyped) == nil
+}
+
+// promote makes a parameter a double that is a float.
+func (d *debugInfo) promote(p *Prototype, i int) {
+	if t := d.c.Table.Type(p.Args[i]); t.Kind == calls.Float && t.Size == 4 {
+		p.Args[i] = d.c.named("double", calls.Float, 8)
+		p.Captures[i].Type = p.Args[i]
+	}
 }
 
 // addDictionary puts the hidden parameter of a generic Go function in its place, which says what its type parameters are: it comes first, of methods behind the

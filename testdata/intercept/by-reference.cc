@@ -18,7 +18,7 @@ struct member { int z; copied c; };
 struct derived : copied { char d; derived(int x) : copied(x), d('d') {} };
 struct many { moved m[2]; };
 template <class T> struct holds { T t; int after; holds(T x, int n) : t(x), after(n) {} ~holds() {} };
-union choice { int i; copied c; choice(int x) : i(x) {} choice(const choice &o) : i(o.i) {} ~choice() {} };
+union choice { int i; copied c; choice(int x) { __builtin_memset((void *)this, 0, sizeof *this), i = x; } choice(const choice &o) { __builtin_memcpy((void *)this, &o, sizeof o); } ~choice() {} };
 struct never { int a; never(int x) : a(x) {} never(const never &) = delete; }; /* results alone: it is made where it is wanted */
 struct owner { int *p; owner(int *x) : p(x) {} owner(owner &&o) : p(o.p) { o.p = nullptr; } owner(const owner &) = delete; ~owner() { p = nullptr; } };
 
