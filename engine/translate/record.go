@@ -403,7 +403,7 @@ func (r *recorder) needsB() bool {
 		}
 		for j := range r.ops[i] {
 			o := &r.ops[i][j]
-			if o.Index != x86.NoReg || o.AL || o.Kind != records.AccessPlain && o.Kind != records.AccessString {
+			if o.Index != x86.NoReg || o.AL || o.Kind != records.AccessPlain && (o.Kind != records.AccessString || o.AddrBits == 32) {
 				return true
 			}
 		}

@@ -146,6 +146,18 @@ func TestFewAddresses(t *testing.T) {
 	}
 }
 
+// TestPointersOfHalves saves the register in which the pointers of a repeated string instruction with 32-bit addresses are cut.
+func TestPointersOfHalves(t *testing.T) {
+	// addr32 rep movsb; add ecx, ecx; jmp to itself
+	u, c, _ := translator(t, []byte{0x67, 0xf3, 0xa4, 0x01, 0xc9, 0xeb, 0xf9})
+	u.NoSuper = true
+	b := u.Translate(codeAt, codecache.Record)
+	if !b.Rec.HasB {
+		ins, _ := written(t, c, b)
+		t.Errorf("borrows one register: %+v", ins)
+	}
+}
+
 // TestSuperblock goes on along the jump: all of its stores lie at one word.
 func TestSuperblock(t *testing.T) {
 	u, c, _ := translator(t, sum)
