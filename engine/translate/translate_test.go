@@ -158,6 +158,26 @@ func TestPointersOfHalves(t *testing.T) {
 	}
 }
 
+// TestShortBranches leaves near branches that some processors cut to 16 bits to the processor, and no others.
+func TestShortBranches(t *testing.T) {
+	for _, c := range []struct {
+		code string
+		trap bool
+	}{
+		{"\x66\xe8\x01\x00\x00\x00", true}, {"\x66\xe9\x01\x00\x00\x00", true}, {"\x66\xeb\x00", true}, {"\x66\x75\x00", true},
+		{"\x66\x0f\x84\x00\x00\x00\x00", true}, {"\x66\xe2\x01", true}, {"\x66\xe3\x01", true}, {"\x66\xff\xe0", true},
+		{"\x66\xff\xd0", true}, {"\x66\xc3", true}, {"\x66\xc2\x08\x00", true},
+		{"\x75\x00", false}, {"\xe2\x01", false}, {"\xc3", false}, {"\xff\xe0", false}, {"\x66\x66\x48\xe8\x00\x00\x00\x00", false},
+	} {
+		for _, v := range []codecache.Variant{codecache.Plain, codecache.Record} {
+			u, _, _ := translator(t, []byte(c.code+"\x90\xeb\xfd"))
+			if b := u.Translate(codeAt, v); (b.Term == codecache.TermTrap) != c.trap {
+				t.Errorf("% x in variant %d: ends as %d", c.code, v, b.Term)
+			}
+		}
+	}
+}
+
 // TestSuperblock goes on along the jump: all of its stores lie at one word.
 func TestSuperblock(t *testing.T) {
 	u, c, _ := translator(t, sum)

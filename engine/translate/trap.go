@@ -44,8 +44,8 @@ func (u *Translator) MustTrap(in *x86.Insn) bool {
 		return true
 	}
 	switch in.Cat {
-	case x86.CatCALL, x86.CatUNCONDBR, x86.CatRET:
-		return in.Mnem != x86.MXABORT && u.odd(in)
+	case x86.CatCALL, x86.CatUNCONDBR, x86.CatRET, x86.CatCONDBR:
+		return in.Mnem != x86.MXABORT && in.Mnem != x86.MXBEGIN && u.odd(in)
 	}
 	return u.Variant.Records() && u.trapToRecord(in)
 }
@@ -67,16 +67,16 @@ func loadsSegment(in *x86.Insn) (fs, gs bool) {
 // odd tells far branches and branches with prefixes that change their meaning.
 // An operand-size prefix makes a near branch cut its target to 16 bits on some
 // processors and nothing on others (Intel and AMD differ): the processor is left to
-// decide.
+// decide. With REX.W it says nothing, as in calls of __tls_get_addr.
 func (u *Translator) odd(in *x86.Insn) bool {
 	switch in.Opcode {
 	case 0xe8, 0xe9, 0xeb, 0xc3, 0xc2:
-		return in.OpBits != 64 && in.OpBits != 32 && in.Mnem == x86.MRET
+		return in.Has(x86.AttrData16)
 	case 0xff:
 		r := in.ModRM >> 3 & 7
-		return r != 2 && r != 4 || in.OpBits != 64
+		return r != 2 && r != 4 || in.Has(x86.AttrData16)
 	}
-	return true
+	return in.Cat != x86.CatCONDBR || in.Has(x86.AttrData16)
 }
 
 // trap writes a block of one instruction that the tracer executes.

@@ -183,6 +183,7 @@ static int fill(struct a_insn *o, const ZydisDecodedInstruction *in, const Zydis
 	if (in->attributes & ZYDIS_ATTRIB_HAS_SEGMENT_GS) o->attr |= A_SEG_GS;
 	if (in->attributes & ZYDIS_ATTRIB_IS_RELATIVE) o->attr |= A_REL;
 	if (in->raw.imm[0].is_signed) o->attr |= A_SIGNED;
+	if (in->attributes & ZYDIS_ATTRIB_HAS_OPERANDSIZE && !in->raw.rex.W) o->attr |= A_DATA16;
 	if (in->attributes & ZYDIS_ATTRIB_HAS_MODRM) {
 		o->modrm_off = in->raw.modrm.offset;
 		o->modrm = in->raw.modrm.mod << 6 | in->raw.modrm.reg << 3 | in->raw.modrm.rm;

@@ -61,6 +61,7 @@ struct a_insn {
 #define A_RIPREL 32
 #define A_REL 64
 #define A_SIGNED 128 /* the immediate is sign-extended */
+#define A_DATA16 256 /* the operand size is said to be 16 bits */
 
 /* a_decode decodes up to max instructions that follow each other from buf, at
  * address addr, and stops after one that ends a basic block. It returns how

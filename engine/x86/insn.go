@@ -114,6 +114,7 @@ const (
 	AttrRIPRel
 	AttrRel
 	attrSigned // the immediate is sign-extended; what Decoder has to know
+	AttrData16 // the operand size is said to be 16 bits
 )
 
 // AllFlags is every arithmetic flag, as in FlagsRead and FlagsWrite: OF, SF,
