@@ -73,10 +73,17 @@ func (w *Writer) Xor(dst, src x86.Reg) { w.regs(wide|0x31, byte(src), byte(dst))
 // TestSelf writes test reg, reg.
 func (w *Writer) TestSelf(reg x86.Reg) { w.regs(wide|0x85, byte(reg), byte(reg)) }
 
-// TestByte writes test byte m, v.
-func (w *Writer) TestByte(m Mem, v byte) {
-	w.onMem(0xf6, 0, m, 1)
-	w.b1(v)
+// TestBits writes test m, v of two or four bytes.
+func (w *Writer) TestBits(m Mem, size int, v uint16) {
+	f, n := form(0xf7), 4
+	if size == 2 {
+		f, n = half|0xf7, 2
+	}
+	w.onMem(f, 0, m, n)
+	w.b2(byte(v), byte(v>>8))
+	if n == 4 {
+		w.b2(0, 0)
+	}
 }
 
 // Popcnt writes popcnt dst, src.

@@ -168,7 +168,8 @@ func (l *list) memory(m Mem, r x86.Reg) {
 		l.add("lock cmpxchg! "+t+" "+p, func(w *Writer) { w.LockCmpxchg(m, size, r) }, "LockCmpxchg ", m, r, size)
 	}
 	l.add("mov "+text(m, 2)+" #1234", func(w *Writer) { w.StoreImm16(m, 0x1234) }, "StoreImm16 ", m)
-	l.add("test! "+text(m, 1)+" #1", func(w *Writer) { w.TestByte(m, 1) }, "TestByte ", m)
+	l.add("test! "+text(m, 4)+" #1234", func(w *Writer) { w.TestBits(m, 4, 0x1234) }, "TestBits ", m, 4)
+	l.add("test! "+text(m, 2)+" #1234", func(w *Writer) { w.TestBits(m, 2, 0x1234) }, "TestBits ", m, 2)
 	l.add("lock dec! "+text(m, 8), func(w *Writer) { w.LockDec(m) }, "LockDec ", m)
 	l.add("stmxcsr "+text(m, 4), func(w *Writer) { w.Stmxcsr(m) }, "Stmxcsr ", m)
 	l.add("fxsave64 "+text(m, 512), func(w *Writer) { w.Fxsave64(m) }, "Fxsave64 ", m)

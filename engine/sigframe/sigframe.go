@@ -75,10 +75,11 @@ func Clean(mem Memory, rdx, flags uint64) (pointer uint64, ok bool) {
 
 // OfWrite makes a new frame tell of a write: the processor reports one
 // for an instruction that reads and writes the same place, of which recording
-// executes the read first.
+// executes the read first. Only faults of pages have the bit: an address that is not canonical has none.
 func OfWrite(mem Memory, rdx uint64) {
-	var b [8]byte
-	if _, err := mem.ReadAt(b[:], int64(rdx+offError)); err == nil {
+	const pageFault = 14
+	var b [16]byte // the error code and the trap's number
+	if _, err := mem.ReadAt(b[:], int64(rdx+offError)); err == nil && binary.LittleEndian.Uint64(b[8:]) == pageFault {
 		put(mem, rdx+offError, binary.LittleEndian.Uint64(b[:])|writeBit)
 	}
 }

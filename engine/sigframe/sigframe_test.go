@@ -78,7 +78,12 @@ func TestClean(t *testing.T) {
 
 func TestOfWrite(t *testing.T) {
 	m := make(memory, 0x400)
+	m.set(errorCode+1, 13)
+	if OfWrite(m, frame); m.get(errorCode) != 0 {
+		t.Errorf("error code %d, want 0: no page's fault", m.get(errorCode))
+	}
 	m.set(errorCode, 4)
+	m.set(errorCode+1, 14)
 	if OfWrite(m, frame); m.get(errorCode) != 6 {
 		t.Errorf("error code %d, want 6: a write by the program", m.get(errorCode))
 	}

@@ -155,20 +155,25 @@ func popsFlags(in *x86.Insn) bool { return in.Mnem == x86.MPOPF || in.Mnem == x8
 
 // checkPopped writes, before a popf, the dispatch that has the tracer execute it
 // if it would set the trap flag. The other flags are free: popf replaces them.
-func (u *Translator) checkPopped(b *codecache.Block) {
+// It looks at where popf does, so that a fault is told to be there.
+func (u *Translator) checkPopped(b *codecache.Block, in *x86.Insn) {
 	n := u.cache.NewExit(codecache.Exit{Target: b.App, Region: u.ar, Variant: u.Variant, Fixed: true, RareExit: codecache.RareExit{Trap: b}})
 	a := &u.asm
 	back := func(*Translator) {}
 	if u.KeepFlags { // they are recorded in front of it, too
 		a.StoreWord(spillF, x86.RAX)
-		a.Load(x86.RAX, asm.At(x86.RSP, 1), 1) // faults with all as it was
+		a.Load(x86.RAX, asm.At(x86.RSP, 0), 1) // faults with all as it was
 		a.FlagsToRAX()
 		back = func(u *Translator) {
 			u.asm.FlagsFromRAX()
 			u.asm.LoadWord(x86.RAX, spillF)
 		}
 	}
-	a.TestByte(asm.At(x86.RSP, 1), FlagTrap>>8)
+	size := 4
+	if in.Mnem == x86.MPOPF {
+		size = 2
+	}
+	a.TestBits(asm.At(x86.RSP, 0), size, FlagTrap)
 	u.coldDispatch(a.JccLater(asm.IfNotZero), n, back)
 	back(u)
 }

@@ -31,9 +31,8 @@ const (
 // Which sizes and masks there are instructions for is the processor's affair: everything
 // else stays as it is.
 func (r *recorder) transits(in *x86.Insn, o *x86.Operand) bool {
-	// Whether SHA's operands have to be aligned is said differently by manuals and processors.
 	if in.Enc == x86.EncLegacy {
-		return o.Kind == records.AccessPlain && o.Size == 16 && in.Cat != x86.CatSHA
+		return transitsLegacy(in, o)
 	}
 	if !r.u.HasAVX512 {
 		return in.Enc == x86.EncVEX && o.Kind == records.AccessPlain && (o.Size == 16 || o.Size == 32)
@@ -51,6 +50,11 @@ func (r *recorder) transits(in *x86.Insn, o *x86.Operand) bool {
 		return o.Size == 4 || o.Size == 8
 	}
 	return powerOfTwo(o.Size) && (vectorSize(o.Size*uint32(o.Lanes)) || asm.CanWiden(int(o.Size), int(o.Lanes)))
+}
+
+// transitsLegacy is transits for legacy code. Whether SHA's operands have to be aligned is said differently by manuals and processors.
+func transitsLegacy(in *x86.Insn, o *x86.Operand) bool {
+	return o.Kind == records.AccessPlain && o.Size == 16 && in.Cat != x86.CatSHA
 }
 
 // vectorSize tells the sizes of vector registers, in bytes.

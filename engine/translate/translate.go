@@ -267,7 +267,7 @@ func (u *Translator) block(app uint64) (b *codecache.Block, next uint64) {
 		u.compareSelf(b, int(ins[len(ins)-1].Next()-app), storesBy(ins))
 	}
 	if popsFlags(&ins[0]) && !u.forced {
-		u.checkPopped(b)
+		u.checkPopped(b, &ins[0])
 	}
 	switch {
 	case u.forced || u.MustTrap(&ins[0]):
