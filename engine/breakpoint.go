@@ -53,7 +53,7 @@ func (t *Thread) breakpoint(regs *sys.Regs) (done bool, err error) {
 		}
 		return true, t.enter(regs, 0)
 	}
-	if p.points.Gone(at) { // it ran into a probe that was taken away meanwhile
+	if p.points.Gone(at) || p.points.MendCopy(at) { // it ran into a probe that was taken away meanwhile, or into a copy of one
 		if err := p.mendTrap(t); err != nil {
 			return true, err
 		}

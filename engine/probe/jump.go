@@ -83,6 +83,7 @@ type movedInsn struct{ app, code uint64 }
 // jumps is what a process has of them.
 type jumps struct {
 	at      byPage[*Jump]   // in place, by the function's address
+	lost    byPage[*Jump]   // whose memory was replaced: the program may have a copy of its code, see foundJumps
 	all     []*Jump         // ever made: threads may still be in them
 	refused map[uint64]bool // functions that get none
 	hits    map[uint64]int  // of their int3s, as long as it is to be seen whether they are worth it
@@ -209,7 +210,19 @@ func (p *Points) lostJumps(start, end uint64) {
 	for entry, j := range p.jumps.at.within(start-min(start, mostDisplaced), end) {
 		if j.end > start && !j.liesIn(p.mem) {
 			p.jumps.at.drop(entry)
+			p.jumps.lost.put(entry, j)
 			p.forgetSites(entry, j.end)
+		}
+	}
+	p.foundJumps(start, end)
+}
+
+// foundJumps knows those jumps again that were lost and lie where they did: the program had copied its code, and has copied it back over other memory.
+func (p *Points) foundJumps(start, end uint64) {
+	for entry, j := range p.jumps.lost.within(start-min(start, mostDisplaced), end) {
+		if j.end > start && p.JumpOf(entry) == nil && j.liesIn(p.mem) {
+			p.jumps.lost.drop(entry)
+			p.jumps.at.put(entry, j)
 		}
 	}
 }
@@ -217,6 +230,7 @@ func (p *Points) lostJumps(start, end uint64) {
 // originals puts the application's own bytes into a copy of the memory at addr,
 // where jumps lie in it.
 func (p *Points) originals(b []byte, addr uint64) {
+	p.foundJumps(addr, addr+uint64(len(b)))
 	for _, j := range p.jumps.at.within(addr-min(addr, mostDisplaced), addr+uint64(len(b))) {
 		for i, ours := range j.ours {
 			if at := j.Entry + uint64(i) - addr; at < uint64(len(b)) && b[at] == ours {
@@ -256,6 +270,9 @@ func (p *Points) Restore(mem *sys.ProcessMemory) error {
 
 // isOwn tells whether an int3 at an address, where one of ours was, is the application's own by now.
 func (p *Points) isOwn(at uint64) bool {
+	if _, ours := p.copied(at); ours {
+		return false
+	}
 	var b [1]byte
 	_, err := p.mem.ReadAt(b[:], int64(at))
 	return err == nil && b[0] == 0xcc

@@ -29,6 +29,7 @@ type Points struct {
 
 	probes  byPage[byte]    // original bytes under native breakpoints
 	removed map[uint64]byte // and under those that are no more: a thread may have run into one just before
+	lost    byPage[byte]    // and under those whose memory was replaced: the program may have a copy of its code, see copied
 	jumps   jumps
 	// whose entries code counts, by number and by address; sites are native returns
 	// that frames await, and how many. awaits: returns look whether they are awaited
@@ -237,7 +238,7 @@ func (p *Points) Add(addr uint64) error {
 	if _, ok := p.probes.get(addr); ok || p.gone {
 		return nil
 	}
-	if p.JumpOf(addr) != nil {
+	if p.foundJumps(addr, addr+1); p.JumpOf(addr) != nil {
 		if p.lostJumps(addr, addr+1); p.JumpOf(addr) != nil && (p.wantsJump(addr) || p.wantsCaptureJump(addr)) {
 			return nil
 		}
@@ -252,9 +253,13 @@ func (p *Points) Add(addr uint64) error {
 	if _, err := p.mem.ReadAt(b[:], int64(addr)); err != nil {
 		return fmt.Errorf("code at %#x: %w", addr, err)
 	}
+	if orig, ours := p.copied(addr); ours {
+		b[0] = orig
+	}
 	if _, err := p.mem.WriteAt([]byte{0xcc}, int64(addr)); err != nil {
 		return fmt.Errorf("code at %#x: %w", addr, err)
 	}
+	p.lost.drop(addr)
 	p.probes.put(addr, b[0])
 	return nil
 }
@@ -290,8 +295,12 @@ func (p *Points) RemoveAll() {
 	for addr := range p.probes.all() {
 		p.removeProbe(addr)
 	}
+	p.foundJumps(0, ^uint64(0))
 	for addr := range p.jumps.at.all() {
 		p.removeProbe(addr)
+	}
+	for addr := range p.lost.all() {
+		p.MendCopy(addr)
 	}
 }
 
@@ -303,16 +312,51 @@ func (p *Points) Lost(start, end uint64) {
 		var b [1]byte
 		if _, err := p.mem.ReadAt(b[:], int64(at)); err != nil || b[0] != 0xcc {
 			p.removed[at] = orig // a thread may have run into it just before
+			p.lost.put(at, orig)
 			p.probes.drop(at)
 			p.forgetSites(at, at+1)
 		}
 	}
 }
 
+// copied tells whether an int3 of ours lies where one was whose memory has been replaced since, and what the program has there: it had copied its code, and has copied it back over other
+// memory, as one does that moves itself into large pages. Memory that is filled with int3s is no copy.
+func (p *Points) copied(at uint64) (orig byte, ours bool) {
+	orig, was := p.lost.get(at)
+	if !was {
+		return 0, false
+	}
+	var b [2]byte
+	_, err := p.mem.ReadAt(b[:], int64(at))
+	return orig, err == nil && isCopy(b[:])
+}
+
+// isCopy is copied for what lies there.
+func isCopy(code []byte) bool { return code[0] == 0xcc && (len(code) == 1 || code[1] != 0xcc) }
+
+// MendCopy gives the program its code back at an address, and tells whether an int3 of ours lay there that it had copied.
+func (p *Points) MendCopy(at uint64) bool {
+	orig, ours := p.copied(at)
+	if !ours {
+		return false
+	}
+	if _, err := p.mem.WriteAt([]byte{orig}, int64(at)); err != nil {
+		return false
+	}
+	p.lost.drop(at)
+	p.removed[at] = orig // other threads may have run into it just before
+	return true
+}
+
 // Unprobed puts the application's own bytes where breakpoints and jumps of ours lie in a page, or a part of one.
 func (p *Points) Unprobed(pg []byte, addr uint64) {
 	for at, orig := range p.probes.within(addr, addr+uint64(len(pg))) {
 		if pg[at-addr] == 0xcc {
+			pg[at-addr] = orig
+		}
+	}
+	for at, orig := range p.lost.within(addr, addr+uint64(len(pg))) {
+		if isCopy(pg[at-addr:]) {
 			pg[at-addr] = orig
 		}
 	}
