@@ -95,10 +95,33 @@ func (m *Target) mapWith(in *tracee.Injector, scratch uint64, as *Places) error 
 // mapEach opens the files, whose paths lie at file and bell, maps their parts one by one, near to where they are proposed to
 // be, and says in pl where they came to lie.
 func (m *Target) mapEach(in *tracee.Injector, file, bell, hand uint64, pl *Places) error {
-	fd, err := in.OpenFile(file, m.Shm.File, hand)
+	err := withFile(in, file, m.Shm.File, hand, "shared memory", func(fd uint64) error { return m.mapFile(in, fd, pl) })
 	if err != nil {
-		return fmt.Errorf("opening the shared memory in the target: %w", err)
+		return err
 	}
+	return withFile(in, bell, m.Shm.Bell.File, hand, "doorbell", func(fd uint64) error {
+		if _, err := m.mapNear(in, fd, pl.Slots-layout.BellBelow, 0, layout.BellBelow, tracee.ProtRead|tracee.ProtWrite, 0); err != nil {
+			return fmt.Errorf("mapping the doorbell in the target: %w", err)
+		}
+		return nil
+	})
+}
+
+// withFile has something done with a file of ours that is open in the target, where it does not stay: a program that cannot be traced executes on.
+func withFile(in *tracee.Injector, path uint64, file *os.File, hand uint64, name string, do func(fd uint64) error) error {
+	fd, err := in.OpenFile(path, file, hand)
+	if err != nil {
+		return fmt.Errorf("opening the %s in the target: %w", name, err)
+	}
+	err = do(fd)
+	if _, cerr := in.Call(tracee.SysClose, fd); cerr != nil && err == nil {
+		return fmt.Errorf("closing the %s in the target: %w", name, cerr)
+	}
+	return err
+}
+
+// mapFile is mapEach for the file of a process's own.
+func (m *Target) mapFile(in *tracee.Injector, fd uint64, pl *Places) (err error) {
 	pl.Slots, err = m.mapNear(in, fd, pl.Slots, -1<<30, shm.SharedBytes, tracee.ProtRead|tracee.ProtWrite, shm.ControlOff)
 	if err != nil {
 		if sys.NoMemory(err) {
@@ -110,18 +133,6 @@ func (m *Target) mapEach(in *tracee.Injector, file, bell, hand uint64, pl *Place
 		if pl.Regions[i], err = m.mapNear(in, fd, base, -shm.RegionBytes, shm.RegionBytes, tracee.ProtRead|tracee.ProtExec, shm.RegionsOff+uint64(i)*shm.RegionBytes); err != nil {
 			return fmt.Errorf("mapping the code cache in the target: %w", err)
 		}
-	}
-	if _, err := in.Call(tracee.SysClose, fd); err != nil {
-		return fmt.Errorf("closing the shared memory in the target: %w", err)
-	}
-	if fd, err = in.OpenFile(bell, m.Shm.Bell.File, hand); err != nil {
-		return fmt.Errorf("opening the doorbell in the target: %w", err)
-	}
-	if _, err := m.mapNear(in, fd, pl.Slots-layout.BellBelow, 0, layout.BellBelow, tracee.ProtRead|tracee.ProtWrite, 0); err != nil {
-		return fmt.Errorf("mapping the doorbell in the target: %w", err)
-	}
-	if _, err := in.Call(tracee.SysClose, fd); err != nil {
-		return fmt.Errorf("closing the doorbell in the target: %w", err)
 	}
 	return nil
 }
