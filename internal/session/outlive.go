@@ -5,6 +5,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"alleria/internal/sys"
 )
 
 // Outlive keeps the signals that a terminal sends to the whole foreground group
@@ -16,6 +18,9 @@ import (
 // A signal that alleria was started with ignored is left that way, as nohup's
 // users expect.
 //
+// Any other signal that a program sends to its process group, and handles, comes to us as well. Faults of our own are no signals that anybody has sent: these
+// end us as before.
+//
 // The returned function stops it all; the goroutine ends with the context. The
 // channel has room for a signal of each kind, because Notify does not wait.
 func Outlive() (context.Context, func()) {
@@ -26,6 +31,13 @@ func Outlive() (context.Context, func()) {
 			signal.Notify(got, s)
 		}
 	}
+	rest := make(chan os.Signal, 1)
+	for _, s := range toGroup() {
+		if !signal.Ignored(s) {
+			signal.Notify(rest, s) // which nobody reads
+		}
+	}
+	sys.Unharmed()
 	go func() {
 		for {
 			select {
@@ -40,6 +52,23 @@ func Outlive() (context.Context, func()) {
 	}()
 	return ctx, func() {
 		signal.Stop(got)
+		signal.Stop(rest)
 		cancel()
 	}
+}
+
+// toGroup is those of these signals that would end us, or have the runtime end us: all but those that only stop, or do nothing, or that are somebody's own here.
+func toGroup() (sent []syscall.Signal) {
+	const last, ticks = 64, 59 // what internal/sys ends waits with
+	for s := syscall.Signal(1); s <= last; s++ {
+		switch s {
+		case syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT: // see Outlive
+		case syscall.SIGKILL, syscall.SIGSTOP, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU, syscall.SIGCONT:
+		case syscall.SIGCHLD, syscall.SIGURG, syscall.SIGWINCH, syscall.SIGPIPE, syscall.SIGPROF:
+		case 32, 33, ticks: // threads' of the C library
+		default:
+			sent = append(sent, s)
+		}
+	}
+	return sent
 }
