@@ -130,10 +130,8 @@ func (t *Thread) deliver(regs *sys.Regs, h tracee.Signal) error {
 		t.noteGS(regs)
 	}
 	sets, err := sys.ReadSignalSets(t.tid)
-	if sys.Gone(err) {
-		return t.passOn(h)
-	} else if err != nil { // as it stands a handler would run untraced
-		return err
+	if err != nil {
+		return t.passOnGone(h, err)
 	}
 	passes := h.Passes(&sets)
 	// A thread that is not in the cache has been taken out of it, to execute an instruction
@@ -257,6 +255,14 @@ func (t *Thread) signalled(h *tracee.Signal, regs *sys.Regs) {
 
 // WatchSignals asks for Handler.Signalled, or no longer.
 func (p *Process) WatchSignals(on bool) { p.hearSignals = on }
+
+// passOnGone is passOn for a thread that err says is gone. With any other error it would run a handler untraced, as it stands.
+func (t *Thread) passOnGone(h tracee.Signal, err error) error {
+	if !sys.Gone(err) {
+		return err
+	}
+	return t.passOn(h)
+}
 
 // passOn delivers a signal to a thread as it stands.
 // The kernel does with it what it would have done without the stop.

@@ -28,10 +28,7 @@ func (tr *Tracer) stop(s sys.Stop) {
 	}
 	t := tr.threads[s.TID]
 	if t == nil {
-		if err := tr.unknown(s); !tracee.Passing(err) && !sys.Dying(s.TID) {
-			tr.fail(err)
-		}
-		tr.lookWhetherDone()
+		tr.stopUnknown(s)
 		return
 	}
 	p := t.p
@@ -78,6 +75,14 @@ func (tr *Tracer) stopped(t *Thread, s sys.Stop) (err error) {
 		err = t.run(0)
 	}
 	return err
+}
+
+// stopUnknown is stop for a process that is not one of the threads. An error about one that is dying is not worth a word.
+func (tr *Tracer) stopUnknown(s sys.Stop) {
+	if err := tr.unknown(s); !tracee.Passing(err) && !sys.Dying(s.TID) {
+		tr.fail(err)
+	}
+	tr.lookWhetherDone()
 }
 
 // groupStop leaves a thread in a stop that job control asked for; other stops of
