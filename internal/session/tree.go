@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"alleria/config"
 	"alleria/engine"
 	"alleria/internal/sys"
 	"alleria/proctree"
@@ -127,6 +128,13 @@ func (r *run) Exited(pid int, end engine.End) {
 	}
 }
 
+// endedUnseen tells of a process that has ended as a guest in its creator's memory, as by vfork without an execve: it had no threads of its own for windows to be told of.
+func (ps *process) endedUnseen() {
+	if ps.number > 1 && ps.windows == nil && ps.fate == engine.Trace && anyEvent(ps.opts.Config, func(e *config.Event) bool { return e.Process == ps.number }) {
+		ps.note(fmt.Sprintf("process %d (%s) shared its creator's memory until its end: its events were not seen, which windows wait for", ps.number, filepath.Base(ps.path)))
+	}
+}
+
 // ended says in run.json how a process ended; end is nil for one that is not followed any more.
 func (r *run) ended(ps *process, end *engine.End) {
 	if end != nil {
@@ -135,6 +143,9 @@ func (r *run) ended(ps *process, end *engine.End) {
 			status = -int(end.Signal)
 		}
 		r.tree.Ended(ps.number, status, proctree.Usage{MaxRSS: end.Usage.MaxRSS, User: end.Usage.User, System: end.Usage.System})
+	}
+	if end != nil {
+		ps.endedUnseen()
 	}
 	if end != nil && end.Signal != 0 {
 		r.killed = append(r.killed[max(0, len(r.killed)+1-mostKilled):], ps)
