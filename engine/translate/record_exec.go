@@ -15,7 +15,7 @@ import (
 func (r *recorder) choose(i int) insWay {
 	in, ops := &r.ins[i], r.ops[i]
 	// Branches are written by finish, which records the target's value itself.
-	if r.want[i].Flags&records.InsValues == 0 || len(ops) == 0 || len(ops) > 2 || r.isBranch(in) {
+	if r.want[i].Flags&records.InsValues == 0 || len(ops) == 0 || len(ops) > 2 || r.isBranch(in) || in.Privileged() {
 		return wayPlain
 	}
 	switch in.Cat {

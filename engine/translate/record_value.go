@@ -61,8 +61,8 @@ func (r *recorder) wayOf(i, j int) (valueWay, x86.Op) {
 	default:
 		return valueNone, x86.Op{}
 	}
-	// Size 0: only known as the instruction executes (XSAVE areas).
-	if o.Size > maxValue || o.Size == 0 {
+	// Size 0: only known as the instruction executes (XSAVE areas). What faults first for another reason than its operand is not to fault at that.
+	if o.Size > maxValue || o.Size == 0 || in.Privileged() {
 		return valueNone, x86.Op{}
 	}
 	if way, op := stackWay(in, o); way != valueNone {

@@ -139,6 +139,19 @@ func (i *Insn) noAccess() bool {
 	return i.Cat == CatSYSCALL
 }
 
+// Privileged tells instructions that a program may not execute, or only with rights that hardly any has (to ports): they fault before they look at their operand.
+func (i *Insn) Privileged() bool {
+	switch i.Cat {
+	case CatVTX, CatIOSTRING:
+		return true
+	}
+	switch i.Mnem {
+	case MLGDT, MLIDT, MLLDT, MLTR, MLMSW, MINVPCID, MXRSTORS:
+		return true
+	}
+	return false
+}
+
 // plain is one access of m's size at m's address.
 //
 // Where a push moves rsp before it writes, the displacement is corrected here: registers
