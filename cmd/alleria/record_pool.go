@@ -84,6 +84,11 @@ func (p *poolFlags) check(fl *pflag.FlagSet, o *session.Options) (err error) {
 			return usagef("--tf is a time like 100ms or 1s, not 0")
 		}
 	}
+	return p.parts(o)
+}
+
+// parts turns the texts of thresholds into the options' values.
+func (p *poolFlags) parts(o *session.Options) error {
 	for _, t := range [...]struct {
 		name, text string
 		to         **float64
