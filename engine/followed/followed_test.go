@@ -208,12 +208,13 @@ func TestDetachAll(t *testing.T) {
 		t.Error("not quitting")
 	}
 	f.Add(pid, pid)
+	w.stands, w.process = tracee.EventFork, true
 	for _, s := range []sys.Stop{stop(tid, 0, usr1), stop(pid, tracee.EventFork, tracee.SIGTRAP)} {
 		if err := f.Stop(s); err != nil {
 			t.Error(err)
 		}
 	}
-	w.expect(t, "detached", "detach 12 10", "detach stopped 10 0")
+	w.expect(t, "detached, and what one has created told of", "detach 12 10", "born 10 20 1", "detach stopped 10 0")
 	if !f.Empty() {
 		t.Error("some are still followed")
 	}
