@@ -59,7 +59,7 @@ func (t *Thread) dispatch(req uint32) error {
 	case e.Trap != nil:
 		return t.trapped(e.Trap)
 	case e.Stale != nil:
-		p.stale(e.Stale, e.OnStack)
+		p.stale(e.Stale)
 	case e.Need != nil:
 		return t.shortBudget(target, e.Need)
 	case e.Spent:

@@ -62,14 +62,9 @@ func (p *Process) standStill(dead []*codecache.Block) []*Thread {
 
 // stale replaces a block whose code has changed.
 // Another thread may have asked first.
-func (p *Process) stale(b *codecache.Block, onStack bool) {
-	if onStack {
-		p.translator.OnStack(b.App)
-	}
+func (p *Process) stale(b *codecache.Block) {
 	if !b.Is(codecache.Dead) {
-		if !onStack {
-			p.code.Changed(b.App)
-		}
+		p.code.Changed(b.App)
 		p.forget([]*codecache.Block{b})
 	}
 }

@@ -23,8 +23,6 @@ type RareExit struct {
 	Stale *Block    // the code of this block has changed
 	Trap  *Block    // the tracer executes this block's last instruction
 	X87   X87Pointer
-	// OnStack: the code of Stale has not changed, but the block may change it through rsp or rbp.
-	OnStack bool
 }
 
 // X87Pointer is how an x87 instruction pointer was written to memory: from the start of an operand, and its bytes; none if Size is 0.

@@ -30,135 +30,22 @@ const maxChangingInsns = 16
 //
 // Stores by way of rsp and rbp are taken for the stack's: code would
 // else be cut at
-// every push. Not where the code itself has just taken them from elsewhere, and not in blocks that were entered with one of them near:
-// each such block looks at that where it begins (compareStack).
-func (u *Translator) untilStore(ins []x86.Insn) int {
+// every push. Not where the code itself has just taken them from elsewhere.
+func untilStore(ins []x86.Insn) int {
 	n := min(len(ins), maxChangingInsns)
-	at := stackAt()
+	stack := uint16(1<<x86.RSP | 1<<x86.RBP)
 	for i := range ins[:n] {
 		in := &ins[i]
-		for k := range in.Mems[:in.NMem] {
-			if in.Mems[k].Write != 0 && (u.onStack[ins[0].Addr] || at.stores(in, &in.Mems[k]) == 0) {
+		for _, m := range in.Mems[:in.NMem] {
+			if m.Write != 0 && (m.Base != x86.RSP && m.Base != x86.RBP || stack>>m.Base&1 == 0) {
 				return i + 1
 			}
 		}
-		at.pass(in)
+		if !keepsStack(in) {
+			stack &^= in.GPRWrite
+		}
 	}
 	return n
-}
-
-// storesBy is the registers, as they are where the block begins, near which its instructions store before the last one.
-func storesBy(ins []x86.Insn) (by uint16) {
-	at := stackAt()
-	for i := range ins[:len(ins)-1] {
-		for k := range ins[i].Mems[:ins[i].NMem] {
-			if m := &ins[i].Mems[k]; m.Write != 0 {
-				by |= at.stores(&ins[i], m)
-			}
-		}
-		at.pass(&ins[i])
-	}
-	return by
-}
-
-// OnStack notes that the block at app was entered with rsp or rbp near it: it is cut at each store from now on.
-func (u *Translator) OnStack(app uint64) {
-	const most = 4096
-	if len(u.onStack) >= most {
-		clear(u.onStack)
-	}
-	if u.onStack == nil {
-		u.onStack = map[uint64]bool{}
-	}
-	u.onStack[app] = true
-}
-
-// stackReach is how far from what rsp and rbp are at its beginning a block may store, in bytes.
-const stackReach = 0x7e00
-
-// along is where rsp and rbp lie in the middle of a block.
-type along struct {
-	rsp, rbp uint16 // near which registers, as they were at the block's beginning; 0: anywhere
-	far      int64  // by how much at most
-}
-
-// stackAt is where they lie at the beginning.
-func stackAt() along { return along{rsp: 1 << x86.RSP, rbp: 1 << x86.RBP} }
-
-// of is where one of the two lies, nil for other registers.
-func (a *along) of(r x86.Reg) *uint16 {
-	switch r {
-	case x86.RSP:
-		return &a.rsp
-	case x86.RBP:
-		return &a.rbp
-	}
-	return nil
-}
-
-// stores is near which registers an operand lies; 0 if it may lie anywhere.
-func (a *along) stores(in *x86.Insn, m *x86.Mem) uint16 {
-	from := a.of(m.Base)
-	if from == nil || m.Index != x86.NoReg || m.Seg != x86.SegNone || in.AddrBits != 64 && m.Hidden == 0 || m.Size == 0 || in.Mnem == x86.MENTER {
-		return 0
-	}
-	if a.far+max(m.Disp, -m.Disp)+int64(m.Size) > stackReach {
-		return 0
-	}
-	return *from
-}
-
-// pass goes on behind an instruction.
-func (a *along) pass(in *x86.Insn) {
-	was := *a
-	for _, r := range []x86.Reg{x86.RSP, x86.RBP} {
-		if in.GPRWrite>>r&1 != 0 {
-			*a.of(r) = 0
-		}
-	}
-	if *a == was {
-		return
-	}
-	switch {
-	case in.Cat == x86.CatPUSH || in.Mnem == x86.MPOP || in.Mnem == x86.MPOPFQ: // but for a register that is popped
-		if in.Ops[0].Kind != x86.OpReg || x86.Reg(in.Ops[0].ID) != x86.RSP || in.Cat == x86.CatPUSH {
-			a.rsp = was.rsp
-		}
-		a.far += 16
-	case in.Mnem == x86.MLEAVE:
-		a.rsp = was.rbp
-		a.far += 16
-	case in.Ops[0].Kind == x86.OpReg && in.Ops[0].Class == x86.ClassGPR64:
-		a.moved(&was, in)
-	}
-}
-
-// moved goes on behind an instruction that writes one of the two as a whole.
-func (a *along) moved(was *along, in *x86.Insn) {
-	switch in.Mnem {
-	case x86.MMOV:
-		if in.Ops[1].Kind == x86.OpReg && in.Ops[1].Class == x86.ClassGPR64 {
-			a.copied(was, in, x86.Reg(in.Ops[1].ID), 0)
-		}
-	case x86.MLEA:
-		if in.Mems[0].Index == x86.NoReg && in.AddrBits == 64 {
-			a.copied(was, in, in.Mems[0].Base, in.Mems[0].Disp)
-		}
-	case x86.MADD, x86.MSUB, x86.MAND:
-		if in.Ops[1].Kind == x86.OpImm && (in.Mnem != x86.MAND || in.Imm < 0) {
-			a.copied(was, in, x86.Reg(in.Ops[0].ID), in.Imm)
-		}
-	}
-}
-
-// copied has the register that an instruction writes lie so many bytes from another one.
-func (a *along) copied(was *along, in *x86.Insn, from x86.Reg, by int64) {
-	to, at := a.of(x86.Reg(in.Ops[0].ID)), was.of(from)
-	by = max(by, -by)
-	if to != nil && at != nil && by < stackReach {
-		*to = *at
-		a.far += by
-	}
 }
 
 // untilSerialized returns how many of the instructions come up to the first that has the processor fetch what follows it anew: a thread that
@@ -184,20 +71,28 @@ func (u *Translator) guards(ins []x86.Insn) bool {
 	return u.target.Guarded(ins[0].Addr) || u.target.Guarded(ins[len(ins)-1].Next()-1)
 }
 
+// keepsStack tells an instruction that leads rsp and rbp nowhere but along the stack that they point to.
+func keepsStack(in *x86.Insn) bool {
+	const stack = 1<<x86.RSP | 1<<x86.RBP
+	if in.Cat == x86.CatPUSH || in.GPRWrite&stack == 0 {
+		return true
+	}
+	return in.GPRRead&stack != 0 && in.GPRRead&^stack == 0 && !in.RIPRelative()
+}
+
 // compareSelf writes, at a block's entry, the comparison of the n bytes of code
 // that it was decoded from with what is there when it runs. Flags stay as they
-// are; rcx, rdx and what compares sixteen bytes at a time are borrowed. by is registers near which the block stores: see compareStack.
+// are; rcx, rdx and what compares sixteen bytes at a time are borrowed.
 //
 // The whole block is compared before any of it executes: between its instructions nobody
 // but another thread can change it, and processors promise nothing about that either.
-func (u *Translator) compareSelf(b *codecache.Block, n int, by uint16) {
+func (u *Translator) compareSelf(b *codecache.Block, n int) {
 	a := &u.asm
 	code := u.target.WithProbes(u.code.cur[b.App-u.code.base:][:n], b.App)
 	ask := u.cache.NewExit(codecache.Exit{Target: b.App, Region: u.ar, Variant: u.Variant, Fixed: true, Entry: b.Counting(), RareExit: codecache.RareExit{Stale: b}})
 	a.StoreWord(layout.S0, x86.RCX)
 	a.StoreWord(layout.S1, x86.RDX)
 	defer func() { b.Compared = uint16(a.Here() - b.Code) }()
-	u.compareStack(b, by)
 	if first := b.App &^ 15; !u.NoWideCompare && u.ar.Near(first) && b.App>>12 == (b.App+uint64(n)-1)>>12 {
 		u.compareWide(code, b.App, ask)
 		return
@@ -213,34 +108,6 @@ func (u *Translator) compareSelf(b *codecache.Block, n int, by uint16) {
 	}
 	a.LoadWord(x86.RCX, layout.S0)
 	a.LoadWord(x86.RDX, layout.S1)
-}
-
-// compareStack asks for a block that is cut at each store if one of the registers lies near the block: what it stores there may be its own
-// instructions. Programs have code on their stacks, or make some next to a stack of their own.
-func (u *Translator) compareStack(b *codecache.Block, by uint16) {
-	a := &u.asm
-	for _, r := range []x86.Reg{x86.RSP, x86.RBP} {
-		if by>>r&1 == 0 {
-			continue
-		}
-		ask := u.cache.NewExit(codecache.Exit{Target: b.App, Region: u.ar, Variant: u.Variant, Fixed: true, Entry: b.Counting(), RareExit: codecache.RareExit{Stale: b, OnStack: true}})
-		const window = 16 // the bits of what is near
-		a.MovImm(x86.RDX, 1<<(window-1)-b.App)
-		a.Lea(x86.RCX, asm.Sum(r, x86.RDX, 1, 0))
-		if u.HasBMI2 {
-			a.MovImm(x86.RDX, window)
-			a.Shrx(x86.RCX, x86.RCX, x86.RDX)
-		} else { // what is above them comes lowest, and they go out at the top
-			a.Bswap(x86.RCX)
-			for range window {
-				a.Lea(x86.RCX, asm.Sum(x86.RCX, x86.RCX, 1, 0))
-			}
-		}
-		u.coldDispatch(a.JrcxzLater(), ask, func(u *Translator) {
-			u.asm.LoadWord(x86.RCX, layout.S0)
-			u.asm.LoadWord(x86.RDX, layout.S1)
-		})
-	}
 }
 
 // compareWide compares by aligned sixteen bytes at a time, of which the code at app begins somewhere in the first and ends in the last: what lies around it is

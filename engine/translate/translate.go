@@ -41,7 +41,6 @@ type Translator struct {
 	Ins      [codecache.MaxBlockInsns]x86.Insn
 	pos      []codecache.Position // of the block being written, one an instruction
 	posBuf   [codecache.MaxBlockInsns]codecache.Position
-	onStack  map[uint64]bool // see OnStack
 	recordRoom
 }
 
@@ -251,7 +250,7 @@ func (u *Translator) block(app uint64) (b *codecache.Block, next uint64) {
 	if n == 0 { // undecodable
 		b.Code = u.asm.Here()
 		if u.target.Changing(app) {
-			u.compareSelf(b, min(len(u.code.cur), 15), 0)
+			u.compareSelf(b, min(len(u.code.cur), 15))
 		}
 		u.trap(b, app, 1)
 		u.finish(b)
@@ -264,7 +263,7 @@ func (u *Translator) block(app uint64) (b *codecache.Block, next uint64) {
 	b.Code = u.asm.Here()
 	u.entryCode(b, ins, changing)
 	if changing {
-		u.compareSelf(b, int(ins[len(ins)-1].Next()-app), storesBy(ins))
+		u.compareSelf(b, int(ins[len(ins)-1].Next()-app))
 	}
 	if popsFlags(&ins[0]) && !u.forced {
 		u.checkPopped(b, &ins[0])
@@ -305,7 +304,7 @@ func (u *Translator) extent(app uint64, n int, why x86.Why, changing bool) []x86
 	}
 	n = untilPointer(u.Ins[:n])
 	if changing {
-		n = u.untilStore(u.Ins[:n])
+		n = untilStore(u.Ins[:n])
 	}
 	if changing || u.guarded {
 		n = untilSerialized(u.Ins[:n])
