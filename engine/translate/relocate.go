@@ -6,6 +6,7 @@ import (
 	"alleria/engine/asm"
 	"alleria/engine/codecache"
 	"alleria/engine/x86"
+	"alleria/internal/layout"
 )
 
 // copy writes an instruction that is no branch so that it does the same from
@@ -45,10 +46,10 @@ func (u *Translator) relocate(in *x86.Insn, code []byte) {
 		return
 	}
 	r := scratchFor(in.Mentions())
-	a.StoreWord(farSpill, r)
+	a.StoreWord(FarSpill, r)
 	u.movAddress(r, in.Addr, addr)
 	a.CopyAt(in, code, r)
-	a.LoadWord(r, farSpill)
+	a.LoadWord(r, FarSpill)
 }
 
 // movAddress writes the load of an address that follows from where the code at app lies, and moves with it. One of 32 bits is of what lies where it lies.
@@ -60,8 +61,8 @@ func (u *Translator) movAddress(r x86.Reg, app, addr uint64) {
 	}
 }
 
-// farSpill is the spill word of relocate.
-const farSpill = 0x10 // layout.S2
+// FarSpill is the spill word of relocate.
+const FarSpill = layout.S2
 
 // FarScratch tells which register code that begins an instruction borrows for the address of an operand that is far away, and keeps in FarSpill; false: none. The
 // operand may fault.
@@ -73,12 +74,9 @@ func FarScratch(code []byte) (x86.Reg, bool) {
 	r := x86.Reg(code[3] >> 3)
 	var buf [16]byte
 	a := asm.New(buf[:], 0, 0)
-	a.StoreWord(farSpill, r)
+	a.StoreWord(FarSpill, r)
 	return r, a.Pos() == size && bytes.Equal(code[:size], buf[:size])
 }
-
-// FarSpill is the word that keeps it.
-const FarSpill = farSpill
 
 // RipTarget is the absolute address of a RIP-relative operand.
 // The displacement counts from the end of the instruction, constants included.
@@ -110,8 +108,8 @@ func scratchFor(used uint16) x86.Reg {
 // would be wrong: the flags are loaded through ah.
 func (u *Translator) xtest() {
 	a := &u.asm
-	a.StoreWord(farSpill, x86.RAX)
+	a.StoreWord(FarSpill, x86.RAX)
 	a.Clear32(x86.RAX) // OF
 	a.SetFlags(0x40)   // ZF
-	a.LoadWord(x86.RAX, farSpill)
+	a.LoadWord(x86.RAX, FarSpill)
 }

@@ -237,3 +237,29 @@ func TestInterceptRemoved(t *testing.T) {
 		})
 	}
 }
+
+// TestInterceptPacksAndGenerics: parameters that debug information lists elsewhere (GCC's packs), or not at all (the dictionary of Go's generic functions), or twice (results that
+// deferred functions reach) leave the others in their places.
+func TestInterceptPacksAndGenerics(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		source, flags, pattern string
+		want                   []string
+	}{
+		{"packs.cc", "-O1", "b*<*@main", []string{"before<int, double>(1, 2.5, last=77, more=8.5) = 85", "behind<int, double>(first=9, 3, 2.5) = 11"}},
+		{"generic.go", "", "main.*@main", []string{"main.identity[go.shape.int](t=5, k=6) = 6", "main.identity[go.shape.float64](t=2.5, k=7) = 7",
+			"main.(*pair[go.shape.int]).both(p=&{a=1, b=2}, k=8) = 8", "main.named(k=0) = {n=7, err={tab=NULL, data=NULL}}", "main.named(k=1) = {n=-1, err="}},
+	} {
+		t.Run(c.source, func(t *testing.T) {
+			t.Parallel()
+			prog, dir := build(t, "../../testdata/intercept/"+c.source, c.flags), workDir(t)
+			run(t, command{argv: []string{alleria(), "-q", "record", "-o", profileDir, "--intercept", c.pattern, "--", prog}, dir: dir})
+			got := intercepts(t, dir)
+			for _, want := range c.want {
+				if !slices.ContainsFunc(got, func(l string) bool { return strings.HasPrefix(strings.TrimLeft(l, " "), want) }) {
+					t.Errorf("it lacks %s, of\n%s", want, strings.Join(got, "\n"))
+				}
+			}
+		})
+	}
+}

@@ -21,7 +21,7 @@ import (
 // Any other signal that a program sends to its process group, and handles, comes to us as well. Faults of our own are no signals that anybody has sent: these
 // end us as before.
 //
-// The returned function stops it all; the goroutine ends with the context. The
+// The returned function stops it all but that; the goroutine ends with the context. The
 // channel has room for a signal of each kind, because Notify does not wait.
 func Outlive() (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -31,13 +31,7 @@ func Outlive() (context.Context, func()) {
 			signal.Notify(got, s)
 		}
 	}
-	rest := make(chan os.Signal, 1)
-	for _, s := range toGroup() {
-		if !signal.Ignored(s) {
-			signal.Notify(rest, s) // which nobody reads
-		}
-	}
-	sys.Unharmed()
+	sys.Unharmed(toGroup())
 	go func() {
 		for {
 			select {
@@ -52,7 +46,6 @@ func Outlive() (context.Context, func()) {
 	}()
 	return ctx, func() {
 		signal.Stop(got)
-		signal.Stop(rest)
 		cancel()
 	}
 }
