@@ -192,18 +192,17 @@ func (d *debugInfo) goResults(p *Prototype, fn *dwarf.Entry, depth int) {
 	r := calls.Type{Kind: calls.Struct, Name: "results", Align: 1}
 	named := make(map[string]bool)
 	for _, e := range d.outputs(fn) {
-		if name := d.name(e); name != "" && name != "_" && named[name] {
+		name := d.name(e)
+		if named[name] && name != "" && name != "_" {
 			continue // where a deferred function can reach a result it is listed twice
-		} else {
-			named[name] = true
 		}
+		named[name] = true
 		t, _ := d.param(e, depth)
 		if t == 0 {
 			return
 		}
 		ty := d.c.Table.Type(t)
 		align := max(ty.Align, 1)
-		name := d.name(e)
 		if strings.HasPrefix(name, "~") {
 			name = ""
 		}

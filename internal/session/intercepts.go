@@ -137,10 +137,11 @@ func (x *intercepts) find(l *symbols.Loaded, window int, f *config.Function) {
 			found = append(found, &all[i])
 		}
 	} else {
-		found = l.Image.Find(f.Name, f.Decorated)
+		find := l.Image.Find
 		if ic := f.Intercept; ic.Auto && len(ic.Parameters) == 0 && ic.RetType.IsZero() && !ic.Changes() {
-			found = append(found, l.Image.Copies(f.Name, f.Decorated)...) // who says what parameters there are does not mean what a copy has left of them
+			find = l.Image.FindCopies // who says what parameters there are does not mean what a copy has left of them
 		}
+		found = find(f.Name, f.Decorated)
 	}
 	seen := false
 	pattern := f.Name == "" || strings.Contains(f.Name, "*")

@@ -33,12 +33,12 @@ func (im *Image) Select(pattern string, linked bool) []*Function {
 	return im.match(&m)
 }
 
-// Copies is the whole copies of functions that a name means and Find leaves out, which are entered by calls: foo.constprop.0 and foo.isra.0, not their parts.
-func (im *Image) Copies(pattern string, linked bool) []*Function {
+// FindCopies is Find together with whole copies of the functions that it finds, which are entered by calls: foo.constprop.0 and foo.isra.0, not their parts.
+func (im *Image) FindCopies(pattern string, linked bool) []*Function {
 	if namesClone(pattern) {
-		return nil // Find has them
+		return im.Find(pattern, linked)
 	}
-	return slices.DeleteFunc(im.Select(pattern, linked), func(f *Function) bool { return !f.isCopy() })
+	return slices.DeleteFunc(im.Select(pattern, linked), func(f *Function) bool { return f.Parent() != "" && !f.isCopy() })
 }
 
 // isCopy tells a whole copy of a function from the function and from its parts.
