@@ -1,7 +1,10 @@
 // Command generic calls generic functions, a method of a generic type, and functions with named results that deferred ones change.
 package main
 
-import "errors"
+import (
+	"errors"
+	"runtime"
+)
 
 type pair[T any] struct{ a, b T }
 
@@ -27,6 +30,7 @@ func named(k int) (n int, err error) {
 var sink any
 
 func main() {
+	runtime.LockOSThread() // a call whose goroutine goes to another thread has no return
 	identity(5, 6)
 	identity(2.5, 7)
 	(&pair[int]{1, 2}).both(8)
