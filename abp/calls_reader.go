@@ -183,6 +183,7 @@ type CallHandler struct {
 // Each goes through all calls in the order of time, in memory of one block a thread.
 func (c *Calls) Each(h CallHandler) error {
 	var open []*callCursor
+	var goroutines calls.Goroutines
 	for from := 0; from < len(c.blocks); {
 		to := from
 		for to < len(c.blocks) && c.blocks[to].Thread == c.blocks[from].Thread {
@@ -191,7 +192,7 @@ func (c *Calls) Each(h CallHandler) error {
 		number := c.blocks[from].Thread
 		if h.Thread == nil || h.Thread(number) {
 			k := &callCursor{of: c, blocks: c.blocks[from:to], pairer: calls.NewPairer(c.Signatures, number)}
-			k.pairer.Entered, k.pairer.Ended = h.Entered, h.Ended
+			k.pairer.Entered, k.pairer.Ended, k.pairer.Goroutines = h.Entered, h.Ended, &goroutines
 			open = append(open, k)
 		}
 		from = to
@@ -322,6 +323,8 @@ type CallFollower struct {
 	calls   *Calls
 	path    string
 	pairers map[uint32]*calls.Pairer
+	// goroutines are those that any of the threads has had.
+	goroutines calls.Goroutines
 }
 
 // FollowCalls begins to follow the process's calls; nil if there is no file yet.
@@ -352,6 +355,7 @@ func (f *CallFollower) Next(h CallHandler, over bool) error {
 		pairer := f.pairers[b.Thread]
 		if pairer == nil {
 			pairer = calls.NewPairer(f.calls.Signatures, b.Thread)
+			pairer.Goroutines = &f.goroutines
 			f.pairers[b.Thread] = pairer
 		}
 		cursors = append(cursors, &callCursor{of: f.calls, blocks: []callBlock{b}, pairer: pairer})

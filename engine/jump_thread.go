@@ -50,7 +50,7 @@ func (t *Thread) stepOutOfJump(regs *sys.Regs, h *tracee.Signal) error {
 			regs.Rip = j.Entry
 			return t.tracee.SetRegs(regs)
 		case j.Ask != 0 && regs.Rip == j.Ask: // it is about to execute the int3
-			if err := t.p.points.CatchAt(probe.TopFrame(t.slot).Site()); err != nil {
+			if err := t.p.points.CatchTop(t.slot); err != nil {
 				return err
 			}
 			regs.Rip++

@@ -94,6 +94,7 @@ type CaptureSwitches struct {
 	NoCapturePages                 bool // captures by the tracer read each value by itself, and have memory of their own
 	NoTrapNotes                    bool // native code does not note what the program does with SIGTRAP
 	NoBehindCheck                  bool // functions that begin with a look at their stack are captured at it
+	NoGoroutines                   bool // calls of functions in Go belong to threads
 }
 
 // StartSwitches are those of what counts where programs do nothing but start.

@@ -152,7 +152,7 @@ func (t *Thread) mapJumpRegion(base uint64) (*probe.JumpRegion, error) {
 func (t *Thread) siteAsked(regs *sys.Regs) error {
 	t.noteGS(regs)
 	site := probe.TopFrame(t.slot).Site()
-	if err := t.p.points.CatchAt(site); err != nil {
+	if err := t.p.points.CatchTop(t.slot); err != nil {
 		return err
 	}
 	if _, err := t.considerCapture(regs, site); err != nil {

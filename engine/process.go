@@ -377,7 +377,7 @@ func (p *Process) initCalls(from *inherited, at mapping.Where) {
 
 // probesOff is which ways of probing are switched off.
 func (o *Options) probesOff() probe.Off {
-	return probe.Off{Jumps: o.NoJumps, NativeCapture: o.NoNativeCapture, CacheCapture: o.NoCodeCapture, BehindCheck: o.NoBehindCheck, PlaceAhead: o.NoPlaceAhead, Scans: o.NoSharedScans}
+	return probe.Off{Jumps: o.NoJumps, NativeCapture: o.NoNativeCapture, CacheCapture: o.NoCodeCapture, BehindCheck: o.NoBehindCheck, OneStack: o.NoGoroutines, PlaceAhead: o.NoPlaceAhead, Scans: o.NoSharedScans}
 }
 
 // readBeginning reads what holds at the process's first instruction, whose address it returns.
@@ -489,7 +489,7 @@ func (p *Process) addThread(t *Thread) error {
 	s.Set(layout.SignMask, 1<<63)
 	t.budget.Open(s, &p.translator.Budgets)
 	probe.InitFrames(s)
-	probe.InitCaptureFrames(s)
+	p.points.BeginFrames(s)
 	t.toggle.Look(s)
 	p.toggle.Stop() // it is not alone any more
 	if !t.vfork {

@@ -164,6 +164,7 @@ func (c *Compiler) compile(p *Prototype) (*Capture, error) {
 	}
 	// The return is of interest also where nothing is captured at it: how long the call took.
 	b.out.Program.Returns, b.out.Program.Fails = true, p.Fails
+	b.out.Program.Goroutine, sig.Goroutine = p.Go, p.Go
 	if err := b.alter(); err != nil {
 		return nil, err
 	}

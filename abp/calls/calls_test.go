@@ -2,6 +2,7 @@ package calls
 
 import (
 	"encoding/hex"
+	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -202,6 +203,54 @@ func TestPairs(t *testing.T) {
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
+	}
+}
+
+// TestGoroutines: a goroutine's calls end on other threads and other stacks than they began on, which the threads' records say, and others come between them; those of the thread's own
+// stack are apart.
+func TestGoroutines(t *testing.T) {
+	f, g, c := &Signature{Number: 1, Name: "f", Returns: true, Goroutine: true}, &Signature{Number: 2, Name: "g", Returns: true, Goroutine: true}, &Signature{Number: 3, Name: "c", Returns: true}
+	sigs := map[uint32]*Signature{1: f, 2: g, 3: c}
+	var all Goroutines
+	var got []string
+	threads := []*Pairer{NewPairer(sigs, 1), NewPairer(sigs, 2)}
+	for _, p := range threads {
+		p.Goroutines = &all
+		p.Ended = func(c *Call) error {
+			got = append(got, fmt.Sprint(c.Thread, " ", c.Sig.Name, " ", c.Depth, " ", c.End))
+			return nil
+		}
+	}
+	for i, r := range []struct {
+		thread int
+		Record
+	}{
+		{0, Record{Func: ofGoroutine, SP: 0x70, Ret: 1000}},
+		{0, Record{Func: 1, SP: 900}},
+		{0, Record{Func: 3, SP: 5000}}, // C code on the thread's own stack
+		{0, Record{Func: ofGoroutine, SP: 0x80, Ret: 3000}},
+		{0, Record{Func: 2, SP: 2900}}, // another goroutine, further up
+		{1, Record{Func: ofGoroutine, SP: 0x70, Ret: 9000}},
+		{1, Record{Func: 2, SP: 8800}},
+		{1, Record{Exit: true, Func: 2, SP: 8800}},
+		{1, Record{Exit: true, Func: 1, SP: 8900}},
+		{0, Record{Exit: true, Func: 3, SP: 5000}},
+		{0, Record{Exit: true, Func: 2, SP: 2900}},
+		{0, Record{Func: 2, SP: 2950}},
+	} {
+		r.TSC = uint64(i)
+		if err := threads[r.thread].Add(&r.Record); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, p := range threads {
+		if err := p.Finish(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []string{"2 g 1 returned", "1 f 0 returned", "1 c 0 returned", "1 g 0 returned", "1 g 0 unfinished"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

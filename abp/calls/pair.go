@@ -1,5 +1,10 @@
 package calls
 
+import (
+	"maps"
+	"slices"
+)
+
 // End is how a call ended.
 type End uint8
 
@@ -39,6 +44,7 @@ type Call struct {
 
 	entry, exit       []uint64
 	entryCut, exitCut bool
+	place             uint64 // pending.place of SP, when it was entered
 }
 
 // In are the values captured at entry.
@@ -77,20 +83,48 @@ type Pairer struct {
 	// Entered is called for each call when it is entered, Ended when it has ended; both may be nil.
 	Entered, Ended func(*Call) error
 	Thread         uint32
+	Goroutines     *Goroutines // of the process: the Pairers of its threads share them
 	sigs           map[uint32]*Signature
-	stack          []*Call
+	own            pending  // the thread's own stack
+	on             *pending // the goroutine's on which functions in Go run now
 	free           []*Call
 	number         uint64
 	last           uint64 // TSC
 	part           Record // what was put together of a record of several marks
 	parted         bool
-	replaced       *Signature // of a call that was left, behind which its function was entered again by another signature
-	replacedSP     uint64
 }
 
-// NewPairer makes one for a thread.
+// pending is the calls on a stack that have not ended.
+type pending struct {
+	calls      []*Call    // from the outermost
+	end        uint64     // of a goroutine's stack, which may move: where calls are on it counts from there; 0: a thread's
+	replaced   *Signature // of a call that was left, behind which its function was entered again by another signature
+	replacedAt uint64
+}
+
+// place is where on the stack a return address lies, greater further out.
+func (s *pending) place(sp uint64) uint64 { return sp - s.end }
+
+// Goroutines are those of a process, of which each may be on any thread: they have their calls, where a thread's Pairer has those on its own stack.
+type Goroutines struct{ of map[uint64]*pending }
+
+// NewPairer makes one for a thread, with goroutines of its own.
 func NewPairer(sigs map[uint32]*Signature, thread uint32) *Pairer {
-	return &Pairer{sigs: sigs, Thread: thread}
+	return &Pairer{sigs: sigs, Thread: thread, on: &pending{}, Goroutines: &Goroutines{}}
+}
+
+// turn has calls of functions in Go be those of a goroutine, whose stack ends at end.
+func (p *Pairer) turn(g, end uint64) {
+	if p.Goroutines.of == nil {
+		p.Goroutines.of = make(map[uint64]*pending)
+	}
+	s := p.Goroutines.of[g]
+	if s == nil {
+		s = &pending{}
+		p.Goroutines.of[g] = s
+	}
+	s.end = end
+	p.on = s
 }
 
 // Add takes the thread's next record.
@@ -123,6 +157,10 @@ func (p *Pairer) Add(r *Record) error {
 
 // whole takes a record that is complete.
 func (p *Pairer) whole(r *Record) error {
+	if r.Func == ofGoroutine && !r.Exit {
+		p.turn(r.SP, r.Ret)
+		return nil
+	}
 	sig := p.sigs[r.Func]
 	if sig == nil {
 		return nil // of a function that another file defines
@@ -139,95 +177,103 @@ func (p *Pairer) whole(r *Record) error {
 		}
 		r = &plain
 	}
-	if r.Exit {
-		return p.returned(r, sig, changes)
+	on := &p.own
+	if sig.Goroutine {
+		on = p.on
 	}
-	// What lies deeper in the stack than the new call's return address has been left; what lies in the same place
-	// as well, unless it is a tail call of another function: then the return address is the same.
-	for n := len(p.stack); n > 0; n = len(p.stack) {
-		top := p.stack[n-1]
-		if top.SP > r.SP || top.SP == r.SP && top.Caller == r.Ret && top.Sig.Returns && !top.Sig.sameFunction(sig) {
+	if r.Exit {
+		return p.returned(on, r, sig, changes)
+	}
+	return p.entered(on, r, sig, changes)
+}
+
+// entered takes an entry. What lies deeper in the stack than the new call's return address has been left; what lies in the same place
+// as well, unless it is a tail call of another function: then the return address is the same.
+func (p *Pairer) entered(on *pending, r *Record, sig *Signature, changes []Change) error {
+	at := on.place(r.SP)
+	for n := len(on.calls); n > 0; n = len(on.calls) {
+		top := on.calls[n-1]
+		if top.place > at || top.place == at && top.Caller == r.Ret && top.Sig.Returns && !top.Sig.sameFunction(sig) {
 			break
 		}
-		if top.SP == r.SP && top.Sig != sig {
-			p.replaced, p.replacedSP = top.Sig, top.SP
+		if top.place == at && top.Sig != sig {
+			on.replaced, on.replacedAt = top.Sig, top.place
 		}
-		end := LeftBehind
-		if !top.Sig.Returns {
-			end = Unawaited
-		}
-		if err := p.pop(r.TSC, end); err != nil {
+		if err := p.pop(on, r.TSC, top.leaves()); err != nil {
 			return err
 		}
 	}
-	p.number++
 	c := p.call()
-	*c = Call{Sig: sig, Thread: p.Thread, Number: p.number, Depth: len(p.stack), Start: r.TSC, SP: r.SP, Caller: r.Ret, Changes: changes,
-		entry: append(c.entry[:0], r.Words...), exit: c.exit[:0], entryCut: r.Cut}
-	if n := len(p.stack); n > 0 {
-		c.Parent = p.stack[n-1].Sig.Number
+	*c = Call{Sig: sig, Changes: changes, entry: append(c.entry[:0], r.Words...), exit: c.exit[:0], entryCut: r.Cut}
+	return p.push(on, c, r)
+}
+
+// push begins a call.
+func (p *Pairer) push(on *pending, c *Call, r *Record) error {
+	p.number++
+	c.Thread, c.Number, c.Depth, c.Start, c.SP, c.Caller, c.place = p.Thread, p.number, len(on.calls), r.TSC, r.SP, r.Ret, on.place(r.SP)
+	if n := len(on.calls); n > 0 {
+		c.Parent = on.calls[n-1].Sig.Number
 	}
-	p.stack = append(p.stack, c)
+	on.calls = append(on.calls, c)
 	if p.Entered != nil {
 		return p.Entered(c)
 	}
 	return nil
 }
 
+// leaves is how a call has ended that was passed over.
+func (c *Call) leaves() End {
+	if !c.Sig.Returns {
+		return Unawaited
+	}
+	return LeftBehind
+}
+
 // sameFunction tells whether two signatures are of one function, which is captured in several ways.
 func (s *Signature) sameFunction(o *Signature) bool { return s == o || s.Addr != 0 && s.Addr == o.Addr }
 
 // returned takes a return: of the innermost call of that function with that place of the return address.
-func (p *Pairer) returned(r *Record, sig *Signature, changes []Change) error {
-	at := -1
-	for i := len(p.stack) - 1; i >= 0 && p.stack[i].SP <= r.SP; i-- {
-		if p.stack[i].SP == r.SP && p.stack[i].Sig == sig {
+func (p *Pairer) returned(on *pending, r *Record, sig *Signature, changes []Change) error {
+	at, place := -1, on.place(r.SP)
+	for i := len(on.calls) - 1; i >= 0 && on.calls[i].place <= place; i-- {
+		if on.calls[i].place == place && on.calls[i].Sig == sig {
 			at = i
 			break
 		}
 	}
 	if at < 0 {
-		if sig == p.replaced && r.SP == p.replacedSP {
+		if sig == on.replaced && place == on.replacedAt {
 			return nil // code has taken the call that had been left for one that has made a tail call
 		}
-		p.number++
 		c := p.call()
-		*c = Call{Sig: sig, Thread: p.Thread, Number: p.number, Depth: len(p.stack), Start: r.TSC, SP: r.SP, Caller: r.Ret, End: BeforeArm, Changes: changes,
-			entry: c.entry[:0], exit: append(c.exit[:0], r.Words...), exitCut: r.Cut}
-		p.stack = append(p.stack, c)
-		if p.Entered != nil {
-			if err := p.Entered(c); err != nil {
-				return err
-			}
+		*c = Call{Sig: sig, End: BeforeArm, Changes: changes, entry: c.entry[:0], exit: append(c.exit[:0], r.Words...), exitCut: r.Cut}
+		if err := p.push(on, c, r); err != nil {
+			return err
 		}
-		return p.pop(r.TSC, BeforeArm)
+		return p.pop(on, r.TSC, BeforeArm)
 	}
-	for len(p.stack) > at+1 {
-		top := p.stack[len(p.stack)-1]
+	for len(on.calls) > at+1 {
 		// A tail call's function returns together with the one that made it: the same place, and the return of
 		// the outer one may be reported first.
-		end := LeftBehind
-		if !top.Sig.Returns {
-			end = Unawaited
-		}
-		if err := p.pop(r.TSC, end); err != nil {
+		if err := p.pop(on, r.TSC, on.calls[len(on.calls)-1].leaves()); err != nil {
 			return err
 		}
 	}
-	c := p.stack[at]
+	c := on.calls[at]
 	c.Changes = append(c.Changes, changes...)
 	c.exit, c.exitCut = append(c.exit[:0], r.Words...), r.Cut
-	return p.pop(r.TSC, Returned)
+	return p.pop(on, r.TSC, Returned)
 }
 
 // pop ends the innermost call.
-func (p *Pairer) pop(tsc uint64, end End) error {
-	n := len(p.stack) - 1
-	c := p.stack[n]
-	p.stack = p.stack[:n]
+func (p *Pairer) pop(on *pending, tsc uint64, end End) error {
+	n := len(on.calls) - 1
+	c := on.calls[n]
+	on.calls = on.calls[:n]
 	c.Stop, c.End = tsc, end
 	if n > 0 && tsc > c.Start {
-		p.stack[n-1].Inner += tsc - c.Start
+		on.calls[n-1].Inner += tsc - c.Start
 	}
 	p.free = append(p.free, c)
 	if p.Ended != nil {
@@ -236,15 +282,28 @@ func (p *Pairer) pop(tsc uint64, end End) error {
 	return nil
 }
 
-// Finish ends the calls that are still open.
+// Finish ends the calls that are still open, those of the process's goroutines as well.
 func (p *Pairer) Finish() error {
-	for len(p.stack) > 0 {
-		top := p.stack[len(p.stack)-1]
+	if err := p.finish(&p.own); err != nil {
+		return err
+	}
+	for _, g := range slices.Sorted(maps.Keys(p.Goroutines.of)) {
+		if err := p.finish(p.Goroutines.of[g]); err != nil {
+			return err
+		}
+	}
+	return p.finish(p.on)
+}
+
+// finish ends those on a stack.
+func (p *Pairer) finish(on *pending) error {
+	for len(on.calls) > 0 {
+		top := on.calls[len(on.calls)-1]
 		end := Unfinished
 		if !top.Sig.Returns {
 			end = Unawaited
 		}
-		if err := p.pop(p.last, end); err != nil {
+		if err := p.pop(on, p.last, end); err != nil {
 			return err
 		}
 		top.Stop = 0

@@ -23,6 +23,9 @@ const (
 	markWords = 4
 )
 
+// ofGoroutine is the Func of an entry that is none: functions in Go run on the goroutine SP from then on, whose stack ends at Ret.
+const ofGoroutine = 0
+
 // FuncOf is the function's number in the first word of a mark, behind the mark itself.
 func FuncOf(w uint64) uint32 { return uint32(w >> markFunc) }
 

@@ -76,6 +76,7 @@ func (s *Signature) Encode(e *wire.Encoder) {
 	e.Bool(s.Variadic)
 	e.Bytes(s.Code)
 	e.Bool(s.Except)
+	e.Bool(s.Goroutine)
 }
 
 // Decode reads what Encode wrote.
@@ -100,6 +101,9 @@ func (s *Signature) Decode(d *wire.Decoder) {
 	s.Variadic = d.Bool()
 	s.Code = d.Bytes()
 	s.Except = d.Bool()
+	if len(d.B) > 0 { // none in older files
+		s.Goroutine = d.Bool()
+	}
 }
 
 func (p *Param) encode(e *wire.Encoder) {

@@ -180,7 +180,9 @@ type Signature struct {
 	Exit     []Slot   // and at return
 	Returns  bool     // the return was awaited
 	Variadic bool
-	Code     []byte // the function's bytes
+	// Goroutine: it runs on a goroutine's stack, which may move meanwhile and go on in another thread. Which one the thread's marks say.
+	Goroutine bool
+	Code      []byte // the function's bytes
 }
 
 // Param is a parameter, or the result.

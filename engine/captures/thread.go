@@ -67,7 +67,11 @@ func (t *Thread) Enter(c *probe.Interception, m *Machine, act *capture.Alteratio
 	}
 	rsp := m.gpr[x86.RSP]
 	site, ok := t.points.ReturnAddress(rsp)
-	t.points.DropDeadFrames(t.slot, c, rsp)
+	if t.enterStack(c, m) {
+		t.points.DropDeadFrames(t.slot, c, rsp)
+	} else {
+		ok = false
+	}
 	m.stack = rsp + 8
 	if act != nil && act.Jump {
 		act.Do(m)
@@ -94,7 +98,7 @@ func (t *Thread) Enter(c *probe.Interception, m *Machine, act *capture.Alteratio
 		return nil
 	}
 	if returns && t.host.Native() {
-		return t.points.CatchAt(site)
+		return t.points.CatchAt(c, site)
 	}
 	return nil
 }
@@ -137,6 +141,9 @@ func (t *Thread) Return(site, rsp uint64, m *Machine) {
 // ReturnAsked captures the returns of the thread, which waits in front of one that has reached a captured frame.
 func (t *Thread) ReturnAsked() {
 	m := t.Asking()
+	if !t.leaveAnyStack(m) {
+		return
+	}
 	rsp := m.gpr[x86.RSP]
 	site, _ := t.points.ReturnAddress(rsp)
 	t.Return(site, rsp, m)
@@ -145,14 +152,18 @@ func (t *Thread) ReturnAsked() {
 // Returned captures the returns of the thread, which ran natively and is about to execute regs.Rip, if that is where it
 // returned to. Where it has jumped there, as behind a catch block, it has left what it was in, without a return.
 func (t *Thread) Returned(regs *sys.Regs) {
-	if !t.points.CatchesAt(regs.Rip) || probe.TopFrame(t.slot).Sp() >= regs.Rsp {
+	if !t.points.CatchesAt(regs.Rip) {
+		return
+	}
+	m := t.Stopped(regs)
+	if !t.leaveStack(regs.Rip, m) || probe.TopFrame(t.slot).Sp() >= regs.Rsp {
 		return
 	}
 	site := regs.Rip
 	if !t.points.ByReturn(site, regs.Rsp-8) {
 		site = probe.NoSite
 	}
-	t.Return(site, regs.Rsp-8, t.Stopped(regs))
+	t.Return(site, regs.Rsp-8, m)
 }
 
 // Skip has the thread, which stands at a function's first instruction, go on as if it had returned. False: there is nowhere to return to.

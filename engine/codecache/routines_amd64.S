@@ -68,7 +68,7 @@
 #define FRAMEPLACE 0x20000
 #define FRAMESP    0x1e00000
 #define FRAMESITE  0x1e80000
-#define FRAMENONE  0x4000000000000000
+#define FRAMENONE  0x100000000000000
 #define PLACES   0x20000
 #define PLACELOG 7
 #define PCODE    0x08
@@ -80,6 +80,10 @@
 #define PGONE    0x50
 #define CAWAIT   0x9000
 #define CTOP     0x9008
+#define CG       0x9030
+#define CHI      0x9038
+#define CGOAWAIT 0x9198
+#define OWNSTACK 1
 #define CBACK    0x9010
 #define CSPILL   0x9040
 #define CNEXT    0x9060
@@ -792,6 +796,16 @@ alleria_return_end:
 	and ecx, CMASK
 .endm
 
+/* Minus the innermost frame's stack pointer, in \reg, to where returns on its kind of stack look. */
+.macro CAWAITS reg
+	cmp qword ptr gs:[CG], OWNSTACK
+	jne 91f
+	mov gs:[CAWAIT], \reg
+	jmp 92f
+91:	mov gs:[CGOAWAIT], \reg
+92:
+.endm
+
 /* An entry: CNEXT is where its values are written, from rcx on. */
 	.globl alleria_capture
 alleria_capture:
@@ -826,7 +840,7 @@ alleria_capture_enter:
 	mov gs:[CTOP], rcx
 	mov rdx, rsp
 	neg rdx
-	mov gs:[CAWAIT], rdx
+	CAWAITS rdx
 	cmp dword ptr gs:[CNATIVE], 0
 	je 5f
 	/* Is it caught natively where the call returns to? Else an int3 lies in front of CBACK. */
@@ -865,6 +879,17 @@ alleria_capture_done:
 	.globl alleria_capture_left, alleria_capture_left_done
 alleria_capture_left:
 	CSAVE
+	/* The scheduler, and C code, may still have the goroutine's registers: they are not on its stack. The latter may have frames of its own. */
+	cmp qword ptr gs:[CG], OWNSTACK
+	je 1f
+	mov rax, gs:[CLEFTSP]
+	cmp rax, gs:[CHI]
+	jb 1f
+	mov rcx, gs:[CAWAIT]
+	neg rcx
+	cmp rax, rcx
+	jae alleria_capture_bail
+	jmp 4f
 1:	mov ecx, gs:[CTOP]
 	mov rax, gs:[rcx+CFSP]
 	cmp rax, gs:[CLEFTSP]
@@ -889,7 +914,7 @@ alleria_capture_left_done:
 	mov gs:[CTOP], rcx
 	mov rax, gs:[rcx+CFSP]
 	neg rax
-	mov gs:[CAWAIT], rax
+	CAWAITS rax
 	jmp 1b
 4:	jmp alleria_capture_out
 

@@ -132,6 +132,7 @@ func (g *captureGen) entry() uint64 {
 	a.Jmp(g.rt + rt.Begin)
 	a.Link(next, a.Here())
 	done := rt.Done
+	g.ofStack()
 	g.items(g.c.Prog.Entry)
 	if g.c.Prog.Returns {
 		a.MovImm(x86.RAX, uint64(g.c.number))
@@ -144,6 +145,29 @@ func (g *captureGen) entry() uint64 {
 		return 0
 	}
 	return code
+}
+
+// ofStack goes to the tracer where the slot has the frames of another stack than the one that the function is entered on. rax is free.
+func (g *captureGen) ofStack() {
+	if !g.p.Goroutines() {
+		return
+	}
+	a, bail := &g.asm, g.rt+g.p.cache.Regions[0].Routines.Capture.Bail
+	if !g.c.OfGoroutine(g.p) {
+		a.CmpWordImm(layout.CaptureG, layout.OwnStack)
+		a.Jcc(asm.IfZero.Not(), bail)
+		return
+	}
+	a.CmpWord(x86.R14, layout.CaptureG)
+	a.Jcc(asm.IfZero.Not(), bail)
+	a.Get(x86.RAX, x86.R14, goStackEnd)
+	a.CmpWord(x86.RAX, layout.CaptureHi)
+	a.Jcc(asm.IfZero.Not(), bail)
+	// C code that a goroutine has called has its registers, and another stack.
+	a.Cmp(asm.At(x86.R14, goStackEnd), 8, x86.RSP)
+	a.Jcc(asm.CondOf(0x76), bail) // not above
+	a.Cmp(asm.At(x86.R14, goStackStart), 8, x86.RSP)
+	a.Jcc(asm.CondOf(0x77), bail) // above
 }
 
 // leave writes the code of returns, 0 if that is the tracer's.

@@ -56,10 +56,11 @@ func (f Frame) isOf(p *Points, entry uint64) bool {
 
 // InitCaptureFrames empties a thread's stack of frames, and makes its slot known to code as one.
 func InitCaptureFrames(s *shm.Slot) {
-	none := int64(-layout.FrameNone)
 	s.Set(layout.CaptureTop, 0)
 	s.Set(layout.CaptureFrames+layout.CaptureSP, layout.FrameNone)
-	s.Set(layout.CaptureAwait, uint64(none))
+	emptyFrames(s)
+	setFrames(s, layout.OwnStack, 0, parkedFrames{})
+	NotScheduler(s, layout.OwnStack)
 	s.Set(layout.CaptureOurs, layout.CaptureMagic)
 	s.Set(layout.CaptureSlow, 0)
 }
@@ -69,14 +70,33 @@ func TopFrame(s *shm.Slot) Frame { return frameAt(s, s.Get(layout.CaptureTop)) }
 
 // PushCapture pushes a frame, with nothing saved yet.
 func PushCapture(s *shm.Slot, c *Interception, sp, site uint64) Frame {
-	top := (s.Get(layout.CaptureTop) + layout.CaptureFrame) & (layout.CaptureFrame*layout.CaptureMax - 1)
-	f := frameAt(s, top)
-	s.Set(f.off+layout.CaptureSP, sp)
+	f, top := nextFrame(s)
 	s.Set(f.off+layout.CaptureSite, site)
 	s.Set(f.off+layout.CapturePoint, uint64(c.number))
-	s.Set(layout.CaptureTop, top)
-	s.Set(layout.CaptureAwait, -sp)
+	setTop(s, f, top, sp)
 	return f
+}
+
+// nextFrame is the one that is pushed next, and its distance from the first.
+func nextFrame(s *shm.Slot) (Frame, uint64) {
+	top := (s.Get(layout.CaptureTop) + layout.CaptureFrame) & (layout.CaptureFrame*layout.CaptureMax - 1)
+	return frameAt(s, top), top
+}
+
+// setTop makes a frame the innermost.
+func setTop(s *shm.Slot, f Frame, top, sp uint64) {
+	s.Set(f.off+layout.CaptureSP, sp)
+	s.Set(layout.CaptureTop, top)
+	await(s, sp)
+}
+
+// await has returns look whether the stack pointer has reached sp.
+func await(s *shm.Slot, sp uint64) {
+	if s.Get(layout.CaptureG) == layout.OwnStack {
+		s.Set(layout.CaptureAwait, -sp)
+	} else {
+		s.Set(layout.CaptureGoAwait, -sp)
+	}
 }
 
 // DropFrame drops the innermost frame.
@@ -85,7 +105,7 @@ func DropFrame(s *shm.Slot) {
 	s.Set(frameAt(s, top).off+layout.CaptureSP, layout.FrameNone)
 	top = (top - layout.CaptureFrame) & (layout.CaptureFrame*layout.CaptureMax - 1)
 	s.Set(layout.CaptureTop, top)
-	s.Set(layout.CaptureAwait, -frameAt(s, top).Sp())
+	await(s, frameAt(s, top).Sp())
 }
 
 // DropDeadFrames drops what a thread has left that enters c with the stack pointer rsp.
@@ -115,9 +135,10 @@ func eachCapture(s *shm.Slot, f func(Frame)) {
 	}
 }
 
-// CatchAt has native returns to site caught from now on. Where they were already, other memory may be there by now: a library that natively went and
+// CatchAt has native returns of c to site caught from now on. Where they were already, other memory may be there by now: a library that natively went and
 // came again.
-func (p *Points) CatchAt(site uint64) error {
+func (p *Points) CatchAt(c *Interception, site uint64) error {
+	p.captures.goSite(c, site)
 	if p.Lost(site, site+1); p.captures.sites[site] {
 		p.noteSite(site) // others may have taken its place
 		return nil
@@ -139,6 +160,12 @@ func (p *Points) CatchAt(site uint64) error {
 	return nil
 }
 
+// CatchTop is CatchAt of a thread's innermost frame.
+func (p *Points) CatchTop(s *shm.Slot) error {
+	f := TopFrame(s)
+	return p.CatchAt(f.Of(p), f.Site())
+}
+
 // placeCaptureSites catches natively the returns of calls that began in the cache, and goes on
 // with those that were caught before. Those that lay in memory that is gone are not among them (forgetSites).
 func (p *Points) placeCaptureSites(slots []*shm.Slot) error {
@@ -150,11 +177,16 @@ func (p *Points) placeCaptureSites(slots []*shm.Slot) error {
 	}
 	for _, s := range slots {
 		eachCapture(s, func(f Frame) {
-			if f.Of(p) != nil && p.returnsTo(f.Sp(), f.Site()) {
-				note(p.CatchAt(f.Site()))
+			if c := f.Of(p); c != nil && p.returnsTo(f.Sp(), f.Site()) {
+				note(p.CatchAt(c, f.Site()))
 			}
 		})
 	}
+	p.captures.goroutines.parkedSites(func(point uint32, site uint64) { // whose stack pointers may be others by now
+		if c := p.Interception(point); c != nil && c.Armed {
+			note(p.CatchAt(c, site))
+		}
+	})
 	for site := range p.captures.sites {
 		if _, ok := p.probes.get(site); ok { // nothing to be read of most
 			continue

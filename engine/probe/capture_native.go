@@ -145,6 +145,7 @@ func (p *Points) writeCapture(ar *JumpRegion, j *Jump, ins []x86.Insn) bool {
 	if j.point != nil {
 		links = append(links, p.enterCapture(a, j))
 	} else {
+		links = append(links, p.siteOfStack(a, j.Entry)...)
 		left = p.lookCapture(a)
 	}
 	j.Body = a.Here()
@@ -188,6 +189,24 @@ func (p *Points) enterCapture(a *asm.Writer, j *Jump) asm.Site {
 	a.Link(next, a.Here())
 	storeSaves(a, j.point)
 	return ask
+}
+
+// siteOfStack writes the look whether the slot has the frames of the stack that has returned to site, and returns what leads to the int3 where it has not.
+func (p *Points) siteOfStack(a *asm.Writer, site uint64) []asm.Site {
+	switch {
+	case !p.Goroutines():
+		return nil
+	case !p.GoSite(site):
+		a.CmpWordImm(layout.CaptureG, layout.OwnStack)
+		return []asm.Site{a.JccLater(asm.IfZero.Not())}
+	}
+	a.CmpWord(x86.R14, layout.CaptureG)
+	other := a.JccLater(asm.IfZero.Not())
+	a.StoreWord(layout.CaptureSpill+8, x86.RCX)
+	a.Get(x86.RCX, x86.R14, goStackEnd)
+	a.CmpWord(x86.RCX, layout.CaptureHi)
+	a.LoadWord(x86.RCX, layout.CaptureSpill+8)
+	return []asm.Site{other, a.JccLater(asm.IfZero.Not())}
 }
 
 // lookCapture writes the look whether a frame ends, and returns what leads to where one does.

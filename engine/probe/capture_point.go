@@ -30,7 +30,11 @@ type captures struct {
 	last   map[uint64]*Interception // by entry, armed or not; older leads to the others
 	code   []captureRange
 	images map[uint64]*branchMap // by where they begin
-	behind map[uint64]uint64     // entries of functions that are captured elsewhere (CapturedAt)
+	// goroutines has their frames, nil: no function is known to be called by one; goSites are those of sites to which such functions return, goCode their programs' code.
+	goroutines *goroutines
+	goSites    map[uint64]bool
+	goCode     []translate.CodeRange
+	behind     map[uint64]uint64 // entries of functions that are captured elsewhere (CapturedAt)
 }
 
 // Interception is an intercepted function.
@@ -66,7 +70,11 @@ func (p *Points) Intercept(entry uint64, fn uint32, prog *capture.Program) error
 	if err := checkProgram(prog); err != nil {
 		return fmt.Errorf("function at %#x: %w", entry, err)
 	}
+	looks := false
 	if prog.Go {
+		if prog.Goroutine && p.captures.goroutines == nil && p.goroutineIn(entry) {
+			looks = p.followGoroutines()
+		}
 		entry = p.CapturedAt(entry)
 	}
 	at := p.pointAt(entry)
@@ -76,7 +84,8 @@ func (p *Points) Intercept(entry uint64, fn uint32, prog *capture.Program) error
 	c := p.pointOf(entry, fn, prog)
 	p.arm(c)
 	at.capture = c
-	if p.captures.lookFor(c) {
+	looks = p.goCode(c) || looks
+	if p.captures.lookFor(c) || looks {
 		p.host.Invalidate(0, 1<<47) // returns look from now on, or save more
 	}
 	p.watch(entry)

@@ -52,6 +52,7 @@ type Off struct {
 	PlaceAhead                  bool // each int3 is written by itself
 	Scans                       bool // branches of an image are looked for in each process
 	BehindCheck                 bool // calls of all functions are captured at their first instructions
+	OneStack                    bool // goroutines are not told apart
 }
 
 // Code is the application's code, as it is without what lies there for probes.

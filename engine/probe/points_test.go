@@ -197,7 +197,7 @@ func TestInTheCacheNothingIsWritten(t *testing.T) {
 		t.Error("the application does not have its code back")
 	}
 	// As for a thread that has entered an intercepted function and is led out of the code that captures it.
-	if err := p.CatchAt(f + 1); err != nil || prog.byteAt(f+1) == 0xcc {
+	if err := p.CatchAt(nil, f+1); err != nil || prog.byteAt(f+1) == 0xcc {
 		t.Errorf("%v, and %#x lies at a return that nobody waits for any more", err, prog.byteAt(f+1))
 	}
 }
@@ -213,13 +213,13 @@ func TestSiteIsToldOfLast(t *testing.T) {
 		}
 		return n
 	}
-	if err := p.CatchAt(f); err != nil || told() != 1 {
+	if err := p.CatchAt(nil, f); err != nil || told() != 1 {
 		t.Errorf("%d sites are told of, not one: %v", told(), err)
 	}
 	if err := prog.mem.Truncate(f + 0x100); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.CatchAt(f + 0x200); err == nil || told() != 1 {
+	if err := p.CatchAt(nil, f+0x200); err == nil || told() != 1 {
 		t.Errorf("%d sites are told of, not one: %v", told(), err)
 	}
 }
@@ -227,7 +227,7 @@ func TestSiteIsToldOfLast(t *testing.T) {
 // TestSitesBeforeEntries: returns are awaited before an entry is armed, so also where that fails.
 func TestSitesBeforeEntries(t *testing.T) {
 	prog, p := newProgram(t, true)
-	if err := p.CatchAt(f); err != nil {
+	if err := p.CatchAt(nil, f); err != nil {
 		t.Fatal(err)
 	}
 	prog.native = false
@@ -291,7 +291,7 @@ func TestPlaceAhead(t *testing.T) {
 func TestSitesGoWithTheirCode(t *testing.T) {
 	prog, p := newProgram(t, true)
 	const site = f + 8
-	if err := p.CatchAt(site); err != nil {
+	if err := p.CatchAt(nil, site); err != nil {
 		t.Fatal(err)
 	}
 	noted := func() (n int) {
@@ -317,7 +317,7 @@ func TestSitesGoWithTheirCode(t *testing.T) {
 		t.Errorf("%x lies there, %t, %d", got, p.CatchesAt(site), noted())
 	}
 	for range 2 {
-		if err := p.CatchAt(site); err != nil || prog.byteAt(site) != 0xcc || !p.CatchesAt(site) || noted() != 1 {
+		if err := p.CatchAt(nil, site); err != nil || prog.byteAt(site) != 0xcc || !p.CatchesAt(site) || noted() != 1 {
 			t.Errorf("%v: %#x lies there, %t, %d", err, prog.byteAt(site), p.CatchesAt(site), noted())
 		}
 		if _, err := prog.mem.WriteAt(other, f); err != nil { // natively, and nobody has heard of it

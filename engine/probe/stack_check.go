@@ -64,6 +64,23 @@ func (p *Points) behindCheck(entry uint64) uint64 {
 	return entry + uint64(n)
 }
 
+// goroutineIn tells whether a function is seen to have its goroutine in r14, by its look at the stack.
+func (p *Points) goroutineIn(entry uint64) bool {
+	var code [mostCheck]byte
+	got, _ := p.mem.ReadAt(code[:], int64(entry))
+	p.Unprobed(code[:got], entry)
+	c := checkReader{code: code[:got]}
+	if c.skip(0x4c, 0x8d, 0x64, 0x24) { // lea r12, [rsp-frame]
+		c.at++
+	} else if c.skip(0x4c, 0x8d, 0xa4, 0x24) {
+		c.at += 4
+	} else if c.skip(0x49, 0x89, 0xe4, 0x49, 0x81, 0xec) { // mov r12, rsp; sub r12, frame; jb
+		c.at += 4
+		c.branch(0x72)
+	}
+	return c.skip(0x49, 0x3b, 0x66) || c.skip(0x4d, 0x3b, 0x66)
+}
+
 // growsStack tells whether the code at an address makes one call, and jumps to entry then, with nothing between but moves.
 func (p *Points) growsStack(at, entry uint64) bool {
 	called, back := false, false

@@ -1,6 +1,8 @@
 package translate
 
 import (
+	"slices"
+
 	"alleria/engine/asm"
 	"alleria/engine/codecache"
 	"alleria/engine/x86"
@@ -82,14 +84,60 @@ func (u *Translator) dispatchCapture(req uint32, back uint64, vectors uint32, x8
 	u.dispatch(req)
 }
 
-// checkCaptured writes, before a return loads its target, the look whether a captured call ends with it: as
+// checkCaptured writes, before a return at an address loads its target, the look whether a captured call ends with it: as
 // checkReturn, by a stack pointer of its own.
-func (u *Translator) checkCaptured() {
+func (u *Translator) checkCaptured(addr uint64) {
 	captured := u.target.Captures()
 	if !captured.Returns || u.Variant == codecache.Aside {
 		return
 	}
-	u.asm.LoadWord(x86.RCX, layout.CaptureAwait)
+	if inGo(captured.Goroutines, addr) {
+		u.checkGoroutine(&captured)
+	}
+	u.checkReached(&captured, layout.CaptureAwait)
+}
+
+// inGo tells whether an address is in code whose returns look for goroutines.
+func inGo(code []CodeRange, addr uint64) bool {
+	return slices.ContainsFunc(code, func(r CodeRange) bool { return addr >= r.Start && addr < r.End })
+}
+
+// checkGoroutine writes the look whether a call of a goroutine's ends. The tracer is asked where the thread's slot has the frames of another one than the one that returns, or
+// where its stack is elsewhere by now: once for each time that a goroutine comes to a thread, and for the runtime's assembly without a goroutine in r14. On the scheduler's own
+// stack, which the runtime goes to all the time, nothing is looked at unless it has frames.
+func (u *Translator) checkGoroutine(captured *Captures) {
+	a := &u.asm
+	a.LoadWord(x86.RCX, layout.CaptureNotG)
+	a.Lea(x86.RCX, asm.Sum(x86.R14, x86.RCX, 1, 0))
+	other := a.JnrcxzLater()
+	a.StoreWord(layout.CaptureSpill, x86.RAX)
+	a.Get(x86.RAX, x86.R14, goStackEnd)
+	a.LoadWord(x86.RCX, layout.CaptureNotHi)
+	a.Lea(x86.RCX, asm.Sum(x86.RAX, x86.RCX, 1, 0))
+	a.LoadWord(x86.RAX, layout.CaptureSpill)
+	moved := a.JnrcxzLater()
+	u.checkReached(captured, layout.CaptureGoAwait)
+	behind := a.Here()
+	ask := func(u *Translator) {
+		u.dispatchCapture(layout.ReqLeft, behind, captured.Needs.Exit, captured.Needs.X87)
+	}
+	u.cold = append(u.cold, coldStub{other, func(u *Translator) {
+		a := &u.asm
+		a.LoadWord(x86.RCX, layout.CaptureNotG0)
+		a.Lea(x86.RCX, asm.Sum(x86.R14, x86.RCX, 1, 0))
+		site := a.JnrcxzLater()
+		a.Jmp(behind)
+		a.Link(site, a.Here())
+		ask(u)
+	}}, coldStub{moved, ask})
+}
+
+// goStackEnd is where a goroutine says where its stack ends.
+const goStackEnd = 8
+
+// checkReached writes the look whether a captured call ends whose stack pointer, negated, is in a word.
+func (u *Translator) checkReached(captured *Captures, word int) {
+	u.asm.LoadWord(x86.RCX, word)
 	u.reached(func(u *Translator, back uint64) {
 		a := &u.asm
 		if captured.ByCode {

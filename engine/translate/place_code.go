@@ -125,7 +125,7 @@ func (u *Translator) countDown(pl *Counter, ins []x86.Insn) {
 // A program without awaited returns pays nothing; one with some pays a load, a subtraction
 // and a branch that is hardly ever taken at each return.
 func (u *Translator) checkReturn(in *x86.Insn) {
-	u.checkCaptured()
+	u.checkCaptured(in.Addr)
 	if !u.Awaits || u.Variant == codecache.Aside {
 		return
 	}

@@ -68,7 +68,12 @@ type Captures struct {
 	Returns bool         // look whether a captured call ends with them
 	ByCode  bool         // code captures what it can
 	Needs   CaptureNeeds // of the tracer, when it is asked
+	// Goroutines is code of programs in Go whose calls are captured: goroutines return there, each on a stack of its own.
+	Goroutines []CodeRange
 }
+
+// CodeRange is code from Start to End.
+type CodeRange struct{ Start, End uint64 }
 
 // CaptureNeeds is which vector registers the tracer needs when code asks it, a bit each, and whether it
 // needs the x87 stack.

@@ -18,6 +18,10 @@ package capture
 // that was cut there are no Parts.
 const HeaderWords = 4
 
+// OfGoroutine is the number of no function: such an entry says that what the thread captures from then on of functions in Go is of the goroutine that the word of the stack pointer
+// names, whose stack ends where the word of the return address says.
+const OfGoroutine = 0
+
 // MaxWords bounds the words behind one mark.
 const MaxWords = 500
 

@@ -25,6 +25,8 @@ type Program struct {
 	Jumps bool
 	// Go: the function is a Go program's, which may begin with a look at its stack.
 	Go bool
+	// Goroutine: it is written in Go, so that r14 has the goroutine, where the program was built by Go 1.17 or later: its stack may move, and go on in another thread.
+	Goroutine bool
 }
 
 // Failing is how a function's result says that it has failed.

@@ -166,7 +166,7 @@ const (
 	FrameSP    = 30 << 20 // behind the counters
 	FrameSite  = FrameSP + 8*FrameMax
 	FrameMax   = 1 << 16
-	FrameNone  = 1 << 62
+	FrameNone  = 1 << 56 // no address, and so that minus it plus any address has ones in its top byte, by which returns know that they have not reached it
 )
 
 // How often indirect branches have led where: two tables of EdgeEntries words each. Which entry is a branch's to a target is the
@@ -197,6 +197,15 @@ const (
 	CaptureAsked = 0x9018 // uint32: the number of the intercepted function that the tracer is asked about (code)
 	CaptureOurs  = 0x9020 // CaptureMagic: gs leads to a slot (tracer, immutable)
 	CaptureSlow  = 0x9028 // calls that the tracer has captured (tracer)
+	// Whose the frames are: CaptureG has the goroutine, whose stack ends at CaptureHi, or OwnStack or NoStack. CaptureNotG and CaptureNotHi are minus what they are,
+	// for code that must not change a flag, CaptureNotG0 minus the goroutine of the thread's scheduler, as far as it is known. While the frames
+	// are a goroutine's, CaptureGoAwait is what CaptureAwait is otherwise, and nothing has reached the latter (tracer; GoAwait also code).
+	CaptureG       = 0x9030
+	CaptureHi      = 0x9038
+	CaptureNotG    = 0x9180
+	CaptureNotHi   = 0x9188
+	CaptureNotG0   = 0x9190
+	CaptureGoAwait = 0x9198
 	// What capturing code keeps (code).
 	CaptureSpill  = 0x9040 // rax, rcx, rdx, and the flags
 	CaptureNext   = 0x9060 // where a routine goes on
@@ -211,6 +220,10 @@ const (
 	CaptureVec    = 0x9200 // vector registers 0 to 15, 64 bytes each (code)
 
 	CaptureMagic = 0x63617074
+
+	// What no goroutine's address is.
+	OwnStack = 1 // frames are of the thread's own stack
+	NoStack  = 2 // there are none: those that were there are another thread's by now
 )
 
 // LeftAt is where a thread's slot has how often the record of a block, by its number in the table of blocks, was left out (code; tracer while the thread is

@@ -1,0 +1,105 @@
+package captures
+
+import (
+	"encoding/binary"
+
+	"alleria/engine/probe"
+	"alleria/engine/x86"
+	"alleria/internal/capture"
+	"alleria/internal/layout"
+	"alleria/internal/records"
+	"alleria/internal/sys"
+)
+
+// Of runtime.g: its thread; of runtime.m: the goroutine of the scheduler, which it begins with.
+const goThread = 48
+
+// goroutine is the one whose registers m has, and where its stack ends; false: r14 has none that is on its stack.
+func (t *Thread) goroutine(m *Machine) (g, hi uint64, ok bool) {
+	var b [16]byte
+	g = m.gpr[x86.R14]
+	if n, _ := m.ReadAt(b[:], int64(g)); n < len(b) || g%8 != 0 {
+		return 0, 0, false
+	}
+	lo, hi := binary.LittleEndian.Uint64(b[:]), binary.LittleEndian.Uint64(b[8:])
+	rsp := m.gpr[x86.RSP]
+	return g, hi, rsp >= lo && rsp < hi
+}
+
+// scheduler tells whether a goroutine is the one that its thread's scheduler runs on.
+func (t *Thread) scheduler(m *Machine, g uint64) bool {
+	var b [8]byte
+	for _, at := range []uint64{g + goThread, 0} {
+		if at == 0 {
+			at = binary.LittleEndian.Uint64(b[:])
+		}
+		if n, _ := m.ReadAt(b[:], int64(at)); n < len(b) {
+			return false
+		}
+	}
+	return binary.LittleEndian.Uint64(b[:]) == g
+}
+
+// enterStack puts the frames into the slot that belong to the stack on which c is entered; false: nobody knows that stack.
+func (t *Thread) enterStack(c *probe.Interception, m *Machine) bool {
+	switch {
+	case !t.points.Goroutines():
+	case !c.OfGoroutine(t.points):
+		t.points.TurnTo(t.slot, layout.OwnStack, 0)
+	default:
+		g, hi, ok := t.goroutine(m)
+		if ok {
+			t.turnTo(g, hi)
+		}
+		return ok
+	}
+	return true
+}
+
+// leaveStack puts the frames into the slot that belong to the stack on which a function returns that is caught at site; false: nobody knows that stack.
+func (t *Thread) leaveStack(site uint64, m *Machine) bool {
+	switch {
+	case !t.points.Goroutines():
+	case !t.points.GoSite(site):
+		t.points.TurnTo(t.slot, layout.OwnStack, 0)
+	default:
+		g, hi, ok := t.goroutine(m)
+		if ok {
+			t.turnTo(g, hi)
+		}
+		return ok
+	}
+	return true
+}
+
+// leaveAnyStack is leaveStack for a return that has reached a frame of the slot's, or that another goroutine makes than the slot has frames of. On the scheduler's stack code
+// does not look from now on, as long as the slot has another's: the runtime goes there all the time.
+func (t *Thread) leaveAnyStack(m *Machine) bool {
+	if !t.points.Goroutines() {
+		return true
+	}
+	was, _ := probe.FramesOf(t.slot)
+	if was == layout.OwnStack && probe.TopFrame(t.slot).Sp() <= m.gpr[x86.RSP] {
+		return true // C code on the scheduler's stack, which is the thread's own
+	}
+	g, hi, ok := t.goroutine(m)
+	switch {
+	case !ok && was != layout.OwnStack && t.points.OwnReached(t.slot, m.gpr[x86.RSP]):
+		t.points.TurnTo(t.slot, layout.OwnStack, 0) // C code that has called into Go
+		return true
+	case !ok: // C code, or the runtime's assembly
+		return was == layout.OwnStack
+	case was != g && t.scheduler(m, g):
+		probe.NotScheduler(t.slot, g)
+		return false
+	}
+	t.turnTo(g, hi)
+	return true
+}
+
+// turnTo puts a goroutine's frames into the slot, and tells readers so.
+func (t *Thread) turnTo(g, hi uint64) {
+	if t.points.TurnTo(t.slot, g, hi) && !t.shares {
+		t.slot.Mark(records.Mark(records.MarkCall, capture.HeaderWords), capture.Head(capture.Entered, 0, capture.OfGoroutine), sys.TSC(), g, hi)
+	}
+}

@@ -1,0 +1,67 @@
+package acceptance
+
+import (
+	"encoding/json"
+	"maps"
+	"strings"
+	"testing"
+)
+
+// TestInterceptGoroutines: calls of functions in Go return as they were entered, with their results, on whichever thread and wherever the goroutine's stack is by then: natively, in the
+// cache, and where the tracer captures them.
+func TestInterceptGoroutines(t *testing.T) {
+	t.Parallel()
+	const functions = `<Function name="main.take"><Intercept auto="true"/></Function><Function name="main.grow"><Intercept auto="true"/></Function><Function name="main.deep"><Intercept auto="true"/></Function>` +
+		`<Function name="main.safe"><Intercept auto="true"/></Function><Function name="main.bad"><Intercept auto="true"/></Function>`
+	prog, dir := build(t, "../../testdata/intercept/goroutines.go", ""), workDir(t)
+	const around = `<AlleriaConfig version="1.0"><Window><Profile><Process><Thread><Image main="true">`
+	const behind = `</Image></Thread></Process></Profile></Window></AlleriaConfig>`
+	natively := writeFile(t, dir, "natively.xml", around+functions+behind)
+	recorded := writeFile(t, dir, "recorded.xml", around+strings.Replace(functions, `<Function name="main.deep">`, `<Function name="main.deep"><Instruction class="MOV"/>`, 1)+behind)
+	want := map[string]int{"main.take returned": 400, "main.grow returned": 20, "main.deep returned": 20 * 41, "main.safe returned": 400, "main.bad returned": 320, "main.bad left without returning": 80}
+	for _, c := range []struct{ name, config, engine string }{
+		{"natively", natively, "fresh"},
+		{"by the tracer", natively, "no-native-capture,no-code-capture"},
+		{"in the cache", recorded, "fresh"},
+		{"in the cache by the tracer", recorded, "no-code-capture"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			dir := workDir(t)
+			argv := []string{alleria(), "-q", "record", "-c", c.config, "-o", profileDir}
+			if c.engine != "fresh" {
+				argv = append(argv, "--engine", c.engine)
+			}
+			if r := run(t, command{argv: append(argv, "--", prog), dir: dir}); string(r.stderr) != "23670\n" {
+				t.Errorf("it prints %q", r.stderr)
+			}
+			got := make(map[string]int)
+			for _, line := range intercepts(t, dir, "--json") {
+				var row struct {
+					Function string
+					End      string
+					In       struct{ N int }
+					Result   int
+				}
+				if err := json.Unmarshal([]byte(line), &row); err != nil {
+					t.Fatal(err)
+				}
+				got[row.Function+" "+row.End]++
+				if n := row.In.N; row.End == "returned" && row.Result != map[string]int{"take": n + 1, "grow": 820 + n, "deep": n * (n + 1) / 2, "safe": n - (n+1)*b2i(n%5 == 3), "bad": n}[strings.TrimPrefix(row.Function, "main.")] {
+					t.Errorf("it captures %s", line)
+				}
+			}
+			if !maps.Equal(got, want) {
+				t.Errorf("ends: got %v, want %v", got, want)
+			}
+		})
+	}
+}
+
+// b2i is 1 for true.
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
