@@ -43,8 +43,15 @@ func TestTurnTo(t *testing.T) {
 			}
 		}
 		own, goes := -s.Get(layout.CaptureAwait), -s.Get(layout.CaptureGoAwait)
-		if g == layout.OwnStack && (own != await || goes != layout.FrameNone) || g != layout.OwnStack && (goes != await || own != layout.FrameNone) {
-			t.Errorf("awaited are %#x and %#x, want %#x", own, goes, await)
+		wantOwn, wantGoes := await, uint64(layout.FrameNone)
+		if g != layout.OwnStack {
+			wantOwn, wantGoes = layout.FrameNone, await
+			if s == a { // its own frame is looked for all the same
+				wantOwn = 7000
+			}
+		}
+		if own != wantOwn || goes != wantGoes {
+			t.Errorf("awaited are %#x and %#x, want %#x and %#x", own, goes, wantOwn, wantGoes)
 		}
 	}
 	PushCapture(a, c, 7000, 1)
@@ -67,6 +74,9 @@ func TestTurnTo(t *testing.T) {
 	p.TurnTo(a, layout.OwnStack, 0)
 	expect(a, layout.OwnStack, 7000)
 	sites := 0
+	if p.OwnReached(a, 8000) || p.OwnReached(b, 8000) {
+		t.Error("own frames are reached that are in the slot, or not there")
+	}
 	p.captures.goroutines.parkedSites(func(uint32, uint64) { sites++ })
 	if sites != 1 {
 		t.Errorf("%d frames are parked, want 1", sites)
