@@ -60,7 +60,7 @@ func (t *Thread) enteredCaptured(regs *sys.Regs) {
 		return
 	}
 	if c.Prog.Jumps {
-		t.enteredNatively(regs.Rip, regs.Rsp, codecache.Uncounted) // it arrives here, and then elsewhere
+		t.enteredNatively(regs, codecache.Uncounted) // it arrives here, and then elsewhere
 	}
 	t.captureEntry(c, regs)
 }
@@ -130,10 +130,20 @@ func (t *Thread) captureAsked() error {
 	return nil
 }
 
-// captureLeft answers a thread that asks in front of a return which has reached a captured frame.
-func (t *Thread) captureLeft() {
-	t.captures.ReturnAsked()
-	t.reply(t.slot.Get(layout.CaptureBack))
+// frameAsked answers a thread that asks in front of a return which has reached a captured frame, or that wants the frames of another stack in its slot.
+func (t *Thread) frameAsked(req uint32) {
+	back := t.slot.Get(layout.CaptureBack)
+	switch req {
+	case layout.ReqLeft:
+		t.captures.ReturnAsked()
+	case layout.ReqOwn:
+		t.captures.TurnOwn()
+	default:
+		if !t.captures.Turn() {
+			back = t.slot.Get(layout.CaptureAskAt)
+		}
+	}
+	t.reply(back)
 }
 
 // captureLeave has a thread that waits at the entry of a function go on behind the call.

@@ -39,8 +39,8 @@ func (t *Thread) dispatch(req uint32) error {
 		return t.placeReturned()
 	case layout.ReqCapture:
 		return t.captureAsked()
-	case layout.ReqLeft:
-		t.captureLeft()
+	case layout.ReqLeft, layout.ReqTurn, layout.ReqOwn:
+		t.frameAsked(req)
 		return nil
 	}
 	if s := p.cache.SideExitOf(req); s != nil {

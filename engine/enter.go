@@ -119,7 +119,7 @@ func (t *Thread) arrived(regs *sys.Regs, how codecache.Entry) codecache.Entry {
 	}
 	if t.native {
 		t.captures.Returned(regs)
-		t.returnedNatively(regs.Rip, regs.Rsp)
+		t.returnedNatively(regs)
 	}
 	if t.p.mode != ModeNative {
 		c := t.p.points.CapturesAt(regs.Rip)
@@ -138,7 +138,7 @@ func (t *Thread) arrived(regs *sys.Regs, how codecache.Entry) codecache.Entry {
 		}
 	}
 	captured := t.p.points.CapturesAt(regs.Rip) != nil
-	t.enteredNatively(regs.Rip, regs.Rsp, how)
+	t.enteredNatively(regs, how)
 	if c := t.p.points.CapturesAt(regs.Rip); c != nil && !captured && how == codecache.Uncounted { // a window has opened here
 		t.captureEntry(c, regs)
 	}

@@ -31,6 +31,9 @@ func (p *Process) Returns(entry uint64) (*probe.Counter, error) {
 	return c, p.orEnded(err)
 }
 
+// InGo says that the function at entry is written in Go, before its returns are asked for.
+func (p *Process) InGo(entry uint64) { p.points.InGo(entry) }
+
 // AwaitReturns makes every return that is translated from now on look whether it
 // is awaited. Where it is known early that Returns will be called, it saves
 // translating everything anew then.
@@ -182,10 +185,12 @@ func (p *Process) loadsReturn(addr uint64) uint64 {
 
 // returnedNatively counts the return of a thread that ran natively and is about to
 // execute addr, if that is where it returned to.
-func (t *Thread) returnedNatively(addr, rsp uint64) {
+func (t *Thread) returnedNatively(regs *sys.Regs) {
+	addr, rsp := regs.Rip, regs.Rsp
 	if !t.p.points.AwaitsAt(addr) {
 		return
 	}
+	t.captures.Leaves(regs, addr)
 	if pl := t.p.points.PopReturns(t.slot, addr, rsp); pl != nil && pl.Count() {
 		t.reached(pl, addr, rsp)
 	}
@@ -193,8 +198,8 @@ func (t *Thread) returnedNatively(addr, rsp uint64) {
 
 // enteredNatively counts, for a thread that is about to execute addr natively, what
 // translated code would count there.
-func (t *Thread) enteredNatively(addr, rsp uint64, how codecache.Entry) {
-	p := t.p
+func (t *Thread) enteredNatively(regs *sys.Regs, how codecache.Entry) {
+	p, addr, rsp := t.p, regs.Rip, regs.Rsp
 	if how == codecache.Counted {
 		return
 	}
@@ -205,7 +210,10 @@ func (t *Thread) enteredNatively(addr, rsp uint64, how codecache.Entry) {
 		}
 		return
 	}
-	if p.translator.Awaits && p.points.IsWatched(addr) {
+	if returns != nil {
+		t.captures.Enters(regs, p.points.EnteredByGoroutine(addr))
+	}
+	if p.translator.Awaits && p.points.IsWatched(addr) && (returns != nil || !p.points.Goroutines()) {
 		p.points.DropDeadReturns(t.slot, rsp)
 	}
 	if returns != nil {

@@ -162,8 +162,8 @@ func (t *Thread) dispatchTarget(regs *sys.Regs) (uint64, codecache.Entry, bool) 
 	switch req {
 	case layout.ReqCapture: // it will arrive once more
 		return t.p.points.Interception(t.slot.U32(layout.CaptureAsked).Load()).Entry, codecache.Uncounted, true
-	case layout.ReqLeft: // the return is captured and goes on by itself
-		t.captureLeft()
+	case layout.ReqLeft, layout.ReqTurn, layout.ReqOwn: // the return is captured and goes on by itself, and so does what comes behind a look for frames
+		t.frameAsked(req)
 		return 0, codecache.Uncounted, false
 	}
 	if s := t.p.cache.SideExitOf(req); s != nil {

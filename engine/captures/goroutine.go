@@ -42,9 +42,19 @@ func (t *Thread) scheduler(m *Machine, g uint64) bool {
 
 // enterStack puts the frames into the slot that belong to the stack on which c is entered; false: nobody knows that stack.
 func (t *Thread) enterStack(c *probe.Interception, m *Machine) bool {
+	return t.stackOf(c.OfGoroutine(t.points), m)
+}
+
+// leaveStack puts the frames into the slot that belong to the stack on which a function returns that is caught at site; false: nobody knows that stack.
+func (t *Thread) leaveStack(site uint64, m *Machine) bool {
+	return t.stackOf(t.points.GoSite(site), m)
+}
+
+// stackOf puts the frames into the slot that belong to the stack on which code is that is in Go, or is not; false: nobody knows that stack.
+func (t *Thread) stackOf(inGo bool, m *Machine) bool {
 	switch {
 	case !t.points.Goroutines():
-	case !c.OfGoroutine(t.points):
+	case !inGo:
 		t.points.TurnTo(t.slot, layout.OwnStack, 0)
 	default:
 		g, hi, ok := t.goroutine(m)
@@ -56,21 +66,32 @@ func (t *Thread) enterStack(c *probe.Interception, m *Machine) bool {
 	return true
 }
 
-// leaveStack puts the frames into the slot that belong to the stack on which a function returns that is caught at site; false: nobody knows that stack.
-func (t *Thread) leaveStack(site uint64, m *Machine) bool {
-	switch {
-	case !t.points.Goroutines():
-	case !t.points.GoSite(site):
-		t.points.TurnTo(t.slot, layout.OwnStack, 0)
-	default:
-		g, hi, ok := t.goroutine(m)
-		if ok {
-			t.turnTo(g, hi)
-		}
-		return ok
+// Turn answers a thread that asks since its slot has not the frames of the goroutine that it has in r14; false: those are not the frames of the stack that it is on, and stay.
+func (t *Thread) Turn() bool {
+	m := t.Asking()
+	g, hi, ok := t.goroutine(m)
+	if was, _ := probe.FramesOf(t.slot); ok && was != g && t.scheduler(m, g) && !t.points.Parked(g) {
+		probe.NotScheduler(t.slot, g)
+		return false
 	}
-	return true
+	if ok {
+		t.turnTo(g, hi)
+	}
+	return ok
 }
+
+// TurnOwn has the thread's own frames in its slot.
+func (t *Thread) TurnOwn() { t.points.TurnTo(t.slot, layout.OwnStack, 0) }
+
+// Enters puts the frames of the stack into the slot on which a stopped thread enters a function whose return is awaited. C code that a goroutine has called is on the thread's own.
+func (t *Thread) Enters(regs *sys.Regs, inGo bool) {
+	if t.points.Goroutines() && !t.stackOf(inGo, t.Stopped(regs)) {
+		t.TurnOwn()
+	}
+}
+
+// Leaves is Enters for one that has returned to site.
+func (t *Thread) Leaves(regs *sys.Regs, site uint64) { t.Enters(regs, t.points.GoSite(site)) }
 
 // leaveAnyStack is leaveStack for a return that has reached a frame of the slot's, or that another goroutine makes than the slot has frames of. On the scheduler's stack code
 // does not look from now on, as long as the slot has another's: the runtime goes there all the time.
@@ -99,7 +120,7 @@ func (t *Thread) leaveAnyStack(m *Machine) bool {
 
 // turnTo puts a goroutine's frames into the slot, and tells readers so.
 func (t *Thread) turnTo(g, hi uint64) {
-	if t.points.TurnTo(t.slot, g, hi) && !t.shares {
+	if t.points.TurnTo(t.slot, g, hi) && !t.shares && t.points.Captures().Returns {
 		t.slot.Mark(records.Mark(records.MarkCall, capture.HeaderWords), capture.Head(capture.Entered, 0, capture.OfGoroutine), sys.TSC(), g, hi)
 	}
 }

@@ -80,9 +80,10 @@
 #define PGONE    0x50
 #define CAWAIT   0x9000
 #define CTOP     0x9008
-#define CG       0x9030
-#define CHI      0x9038
+#define FRAMESG  0x9030
+#define FRAMESHI 0x9038
 #define CGOAWAIT 0x9198
+#define GOAWAIT  0x91a0
 #define OWNSTACK 1
 #define CBACK    0x9010
 #define CSPILL   0x9040
@@ -634,6 +635,14 @@ alleria_entered_known:
  * moment: then it is dropped with three registers and no locked instruction.
  * Whatever else there is to do is done by alleria_return_any, before anything has
  * changed. rcx is free, its value is in S0; BACK is where the return goes on. */
+.macro AWAITS reg
+	cmp qword ptr gs:[FRAMESG], OWNSTACK
+	jne 93f
+	mov gs:[AWAIT], \reg
+	jmp 94f
+93:	mov gs:[GOAWAIT], \reg
+94:
+.endm
 	.globl alleria_return, alleria_return_any
 alleria_return:
 	mov gs:[SAVE+0], rax
@@ -651,7 +660,7 @@ alleria_return:
 	movzx edx, word ptr gs:[rcx*2+FRAMEPLACE]
 	shl edx, PLACELOG
 	add rdx, gs:[CONTROL]
-	/* Armed for less than a quarter of FRAMENONE? A count that is armed meanwhile
+	/* Armed for less than half of FRAMENONE? A count that is armed meanwhile
 	 * is armed behind this return. */
 	cmp dword ptr [rdx+PLACES+4], FRAMENONE >> 33
 	jl 1f
@@ -664,7 +673,7 @@ alleria_return:
 	mov dword ptr gs:[rcx*8+FRAMESP+4], FRAMENONE >> 32
 	mov gs:[TOP], rdx
 	neg rax
-	mov gs:[AWAIT], rax
+	AWAITS rax
 	mov rax, gs:[SFLAGS]
 	add al, 127
 	sahf
@@ -709,7 +718,7 @@ alleria_return_any:
 	lock inc qword ptr [r10+rdi+PLACES+PGONE]
 	jmp 1b
 3:	neg rax
-	mov gs:[AWAIT], rax
+	AWAITS rax
 	test r9d, r9d
 	js 5f
 	mov gs:[PLACE], r9d
@@ -798,7 +807,7 @@ alleria_return_end:
 
 /* Minus the innermost frame's stack pointer, in \reg, to where returns on its kind of stack look. */
 .macro CAWAITS reg
-	cmp qword ptr gs:[CG], OWNSTACK
+	cmp qword ptr gs:[FRAMESG], OWNSTACK
 	jne 91f
 	mov gs:[CAWAIT], \reg
 	jmp 92f
@@ -880,10 +889,10 @@ alleria_capture_done:
 alleria_capture_left:
 	CSAVE
 	/* The scheduler, and C code, may still have the goroutine's registers: they are not on its stack. The latter may have frames of its own. */
-	cmp qword ptr gs:[CG], OWNSTACK
+	cmp qword ptr gs:[FRAMESG], OWNSTACK
 	je 1f
 	mov rax, gs:[CLEFTSP]
-	cmp rax, gs:[CHI]
+	cmp rax, gs:[FRAMESHI]
 	jb 1f
 	mov rcx, gs:[CAWAIT]
 	neg rcx

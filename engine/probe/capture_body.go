@@ -154,14 +154,14 @@ func (g *captureGen) ofStack() {
 	}
 	a, bail := &g.asm, g.rt+g.p.cache.Regions[0].Routines.Capture.Bail
 	if !g.c.OfGoroutine(g.p) {
-		a.CmpWordImm(layout.CaptureG, layout.OwnStack)
+		a.CmpWordImm(layout.FramesG, layout.OwnStack)
 		a.Jcc(asm.IfZero.Not(), bail)
 		return
 	}
-	a.CmpWord(x86.R14, layout.CaptureG)
+	a.CmpWord(x86.R14, layout.FramesG)
 	a.Jcc(asm.IfZero.Not(), bail)
 	a.Get(x86.RAX, x86.R14, goStackEnd)
-	a.CmpWord(x86.RAX, layout.CaptureHi)
+	a.CmpWord(x86.RAX, layout.FramesHi)
 	a.Jcc(asm.IfZero.Not(), bail)
 	// C code that a goroutine has called has its registers, and another stack.
 	a.Cmp(asm.At(x86.R14, goStackEnd), 8, x86.RSP)

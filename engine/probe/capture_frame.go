@@ -92,7 +92,7 @@ func setTop(s *shm.Slot, f Frame, top, sp uint64) {
 
 // await has returns look whether the stack pointer has reached sp.
 func await(s *shm.Slot, sp uint64) {
-	if s.Get(layout.CaptureG) == layout.OwnStack {
+	if s.Get(layout.FramesG) == layout.OwnStack {
 		s.Set(layout.CaptureAwait, -sp)
 	} else {
 		s.Set(layout.CaptureGoAwait, -sp)
@@ -138,7 +138,7 @@ func eachCapture(s *shm.Slot, f func(Frame)) {
 // CatchAt has native returns of c to site caught from now on. Where they were already, other memory may be there by now: a library that natively went and
 // came again.
 func (p *Points) CatchAt(c *Interception, site uint64) error {
-	p.captures.goSite(c, site)
+	p.captures.goSite(c != nil && c.Prog.Goroutine, site)
 	if p.Lost(site, site+1); p.captures.sites[site] {
 		p.noteSite(site) // others may have taken its place
 		return nil

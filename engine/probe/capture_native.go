@@ -197,14 +197,14 @@ func (p *Points) siteOfStack(a *asm.Writer, site uint64) []asm.Site {
 	case !p.Goroutines():
 		return nil
 	case !p.GoSite(site):
-		a.CmpWordImm(layout.CaptureG, layout.OwnStack)
+		a.CmpWordImm(layout.FramesG, layout.OwnStack)
 		return []asm.Site{a.JccLater(asm.IfZero.Not())}
 	}
-	a.CmpWord(x86.R14, layout.CaptureG)
+	a.CmpWord(x86.R14, layout.FramesG)
 	other := a.JccLater(asm.IfZero.Not())
 	a.StoreWord(layout.CaptureSpill+8, x86.RCX)
 	a.Get(x86.RCX, x86.R14, goStackEnd)
-	a.CmpWord(x86.RCX, layout.CaptureHi)
+	a.CmpWord(x86.RCX, layout.FramesHi)
 	a.LoadWord(x86.RCX, layout.CaptureSpill+8)
 	return []asm.Site{other, a.JccLater(asm.IfZero.Not())}
 }

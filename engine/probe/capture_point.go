@@ -85,6 +85,9 @@ func (p *Points) Intercept(entry uint64, fn uint32, prog *capture.Program) error
 	p.arm(c)
 	at.capture = c
 	looks = p.goCode(c) || looks
+	if !p.captures.returns {
+		p.turnAll() // each goroutine is told of from now on
+	}
 	if p.captures.lookFor(c) || looks {
 		p.host.Invalidate(0, 1<<47) // returns look from now on, or save more
 	}

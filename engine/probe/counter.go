@@ -36,6 +36,7 @@ type point struct {
 	capture                *Interception
 	function               []Extent // none: not known to be a function's first instruction
 	looked, loops          bool     // see Points.loops
+	inGo, goroutine        bool     // it is written in Go; and its calls belong to goroutines
 }
 
 // errCounters means that too many counters are watched.
@@ -66,6 +67,7 @@ func (p *Points) Entries(addr uint64) (*Counter, error) {
 func (p *Points) Returns(entry uint64) (*Counter, error) {
 	at := p.pointAt(entry)
 	if at.returns == nil {
+		p.returnsOfGo(entry, at)
 		pl, err := p.newCounter(entry, true)
 		if err != nil {
 			return nil, err

@@ -27,6 +27,16 @@ func InitFrames(s *shm.Slot) {
 	s.Set(layout.Top, 0)
 	s.Set(layout.FrameSP, layout.FrameNone)
 	s.Set(layout.Await, uint64(none))
+	s.Set(layout.GoAwait, uint64(none))
+}
+
+// awaitReturn has returns look whether the stack pointer has reached sp.
+func awaitReturn(s *shm.Slot, sp uint64) {
+	if s.Get(layout.FramesG) == layout.OwnStack {
+		s.Set(layout.Await, -sp)
+	} else {
+		s.Set(layout.GoAwait, -sp)
+	}
 }
 
 // PushReturn notes that a thread has entered a function whose returns pl counts;
@@ -37,16 +47,21 @@ func (p *Points) PushReturn(s *shm.Slot, pl *Counter, rsp uint64) error {
 		return nil // not a call: it cannot return
 	}
 	site := binary.LittleEndian.Uint64(b[:])
-	top := uint16(s.Get(layout.Top)) + 1
-	s.Set(layout.FrameSP+8*int(top), rsp)
-	s.Set(layout.FrameSite+8*int(top), site)
-	s.SetU16(layout.FramePlace+2*int(top), uint16(pl.index))
-	s.Set(layout.Top, uint64(top))
-	s.Set(layout.Await, -rsp)
+	pushReturn(s, rsp, site, uint16(pl.index))
 	if p.host.Native() {
-		return p.addSite(site)
+		return p.addSite(pl, site)
 	}
 	return nil
+}
+
+// pushReturn pushes a frame.
+func pushReturn(s *shm.Slot, sp, site uint64, place uint16) {
+	top := uint16(s.Get(layout.Top)) + 1
+	s.Set(layout.FrameSP+8*int(top), sp)
+	s.Set(layout.FrameSite+8*int(top), site)
+	s.SetU16(layout.FramePlace+2*int(top), place)
+	s.Set(layout.Top, uint64(top))
+	awaitReturn(s, sp)
 }
 
 // PopReturns drops the frames that a thread has left which has come to site with
@@ -61,7 +76,7 @@ func (p *Points) PopReturns(s *shm.Slot, site, rsp uint64) *Counter {
 		top := int(uint16(s.Get(layout.Top)))
 		sp := s.Get(layout.FrameSP + 8*top)
 		if sp >= rsp {
-			s.Set(layout.Await, -sp)
+			awaitReturn(s, sp)
 			return found
 		}
 		at := s.Get(layout.FrameSite + 8*top)
@@ -99,13 +114,14 @@ func (p *Points) DropDeadReturns(s *shm.Slot, rsp uint64) {
 		p.counters[s.GetU16(layout.FramePlace+2*top)].Word(layout.PlaceGone).Add(1)
 		s.Set(layout.FrameSP+8*top, layout.FrameNone)
 		s.Set(layout.Top, uint64(uint16(top-1)))
-		s.Set(layout.Await, -s.Get(layout.FrameSP+8*int(uint16(top-1))))
+		awaitReturn(s, s.Get(layout.FrameSP+8*int(uint16(top-1))))
 		p.dropSite(site)
 	}
 }
 
-// AbandonReturns counts the functions that a thread is in when it ends.
+// AbandonReturns counts the functions that a thread is in when it ends. Those of a goroutine go on elsewhere.
 func (p *Points) AbandonReturns(s *shm.Slot) {
+	p.TurnTo(s, layout.OwnStack, 0)
 	p.eachFrame(s, func(f returnFrame) { f.of.Word(layout.PlaceGone).Add(1) })
 	InitFrames(s)
 }
@@ -118,13 +134,18 @@ type returnFrame struct {
 
 // eachFrame calls f for a thread's frames, from the innermost.
 func (p *Points) eachFrame(s *shm.Slot, f func(returnFrame)) {
+	eachReturn(s, func(r savedReturn) { f(returnFrame{r.sp, r.site, p.counters[r.place]}) })
+}
+
+// eachReturn is eachFrame for them as they lie in the slot.
+func eachReturn(s *shm.Slot, f func(savedReturn)) {
 	top := uint16(s.Get(layout.Top))
 	for range layout.FrameMax {
 		sp := s.Get(layout.FrameSP + 8*int(top))
 		if sp >= layout.FrameNone {
 			return
 		}
-		f(returnFrame{sp, s.Get(layout.FrameSite + 8*int(top)), p.counters[s.GetU16(layout.FramePlace+2*int(top))]})
+		f(savedReturn{sp, s.Get(layout.FrameSite + 8*int(top)), s.GetU16(layout.FramePlace + 2*int(top))})
 		top--
 	}
 }
@@ -135,7 +156,8 @@ func (p *Points) eachFrame(s *shm.Slot, f func(returnFrame)) {
 // What lies at the stack pointer need not be a return address: a function may be jumped
 // to, and a program's first one finds the number of its arguments. A breakpoint is only
 // written where code is.
-func (p *Points) addSite(site uint64) error {
+func (p *Points) addSite(pl *Counter, site uint64) error {
+	p.captures.goSite(p.at[pl.addr].ofGoroutine(), site)
 	if !p.code.Executable(site) {
 		if p.code.Remapped(); !p.code.Executable(site) { // natively, mappings come unnoticed
 			return nil
@@ -177,11 +199,16 @@ func (p *Points) placeSites(slots []*shm.Slot) error {
 				if !p.returnsTo(f.sp, f.site) {
 					return
 				}
-				if e := p.addSite(f.site); err == nil {
+				if e := p.addSite(f.of, f.site); err == nil {
 					err = e
 				}
 			})
 		}
+		p.captures.goroutines.parkedReturns(func(f savedReturn) {
+			if e := p.addSite(p.counters[f.place], f.site); err == nil {
+				err = e
+			}
+		})
 	}
 	for site := range old {
 		p.RemoveIdle(site)

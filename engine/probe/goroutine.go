@@ -10,7 +10,7 @@ import (
 )
 
 // Frames of goroutines. A goroutine's stack is none of the thread's: another goroutine runs on the thread while it waits, it goes on in another thread, and its stack is
-// copied elsewhere when it grows or shrinks. So a thread's slot has the frames of one goroutine at a time, or of the thread's own stack, and says which (layout.CaptureG).
+// copied elsewhere when it grows or shrinks. So a thread's slot has the frames of one goroutine at a time, or of the thread's own stack, and says which (layout.FramesG).
 // A function in Go is entered with its goroutine in r14, and returns with it. Where code finds another one there than the slot has, or finds that its stack
 // ends elsewhere, it asks; the tracer puts the right frames into the slot, from where they were last, with stack pointers as they are now. So a call costs as much as
 // any other, and a goroutine that comes to a thread one question.
@@ -36,8 +36,18 @@ type goroutines struct {
 
 // parkedFrames are frames, from the outermost, of a stack that ended at hi.
 type parkedFrames struct {
-	hi     uint64
-	frames []savedFrame
+	hi      uint64
+	frames  []savedFrame
+	returns []savedReturn
+}
+
+// empty tells that there are none.
+func (f *parkedFrames) empty() bool { return len(f.frames)+len(f.returns) == 0 }
+
+// savedReturn is a frame of an awaited return.
+type savedReturn struct {
+	sp, site uint64
+	place    uint16
 }
 
 type savedFrame [layout.CaptureFrame]byte
@@ -70,14 +80,45 @@ func (p *Points) goCode(c *Interception) bool {
 	if slices.ContainsFunc(p.captures.goCode, known) {
 		return false
 	}
-	m := p.code.Mapping(c.Entry)
-	p.captures.goCode = append(p.captures.goCode, translate.CodeRange{Start: m.Start, End: m.End})
+	p.addGoCode(c.Entry)
 	return true
 }
 
+// InGo says that the function at entry is written in Go, so that its returns, if they are awaited, are of goroutines.
+func (p *Points) InGo(entry uint64) { p.pointAt(entry).inGo = true }
+
+// returnsOfGo finds out whether the returns of a function in Go, which are about to be awaited, are of a goroutine that is in r14.
+func (p *Points) returnsOfGo(entry uint64, at *point) {
+	if !at.inGo || p.off.OneStack {
+		return
+	}
+	known := func(r translate.CodeRange) bool { return entry >= r.Start && entry < r.End }
+	if at.goroutine = slices.ContainsFunc(p.captures.goCode, known); at.goroutine || !p.goroutineIn(entry) {
+		return
+	}
+	p.followGoroutines()
+	p.addGoCode(entry)
+	p.host.Invalidate(0, 1<<47)
+}
+
+// addGoCode notes that a program has code whose returns look for goroutines, of which entry is a part.
+func (p *Points) addGoCode(entry uint64) {
+	m := p.code.Mapping(entry)
+	p.captures.goCode = append(p.captures.goCode, translate.CodeRange{Start: m.Start, End: m.End})
+	for addr, at := range p.at {
+		at.goroutine = at.goroutine || at.inGo && addr >= m.Start && addr < m.End
+	}
+}
+
+// ofGoroutine tells whether what returns there is a goroutine's.
+func (at *point) ofGoroutine() bool { return at != nil && at.goroutine }
+
+// EnteredByGoroutine tells whether a function whose returns are awaited is in Go.
+func (p *Points) EnteredByGoroutine(entry uint64) bool { return p.at[entry].ofGoroutine() }
+
 // goSite notes whose return site an address is.
-func (cs *captures) goSite(c *Interception, site uint64) {
-	if cs.goroutines == nil || c == nil || !c.Prog.Goroutine || cs.goSites[site] {
+func (cs *captures) goSite(goes bool, site uint64) {
+	if cs.goroutines == nil || !goes || cs.goSites[site] {
 		return
 	}
 	if cs.goSites == nil {
@@ -101,7 +142,7 @@ func (p *Points) BeginFrames(s *shm.Slot) {
 }
 
 // FramesOf tells whose frames a slot has: a goroutine, or layout.OwnStack or NoStack, and where its stack ended.
-func FramesOf(s *shm.Slot) (g, hi uint64) { return s.Get(layout.CaptureG), s.Get(layout.CaptureHi) }
+func FramesOf(s *shm.Slot) (g, hi uint64) { return s.Get(layout.FramesG), s.Get(layout.FramesHi) }
 
 // TurnTo puts the frames of a goroutine whose stack ends at hi into a slot, or those of the thread's own stack (layout.OwnStack). The thread waits or is stopped.
 // It tells whether that was something else than before.
@@ -111,7 +152,7 @@ func (p *Points) TurnTo(s *shm.Slot, g, hi uint64) bool {
 	if gs == nil || was == g && ended == hi {
 		return false
 	}
-	old := parkedFrames{ended, takeFrames(s)}
+	old := takeFrames(s)
 	if was == g { // its stack has moved
 		setFrames(s, g, hi, old)
 		gs.awaitOwn(s)
@@ -120,7 +161,7 @@ func (p *Points) TurnTo(s *shm.Slot, g, hi uint64) bool {
 	switch {
 	case was == layout.OwnStack:
 		gs.own[s] = old
-	case was != layout.NoStack && len(old.frames) > 0:
+	case was != layout.NoStack && !old.empty():
 		gs.parked[was] = old
 		fallthrough
 	default:
@@ -134,8 +175,8 @@ func (p *Points) TurnTo(s *shm.Slot, g, hi uint64) bool {
 	now := gs.parked[g]
 	delete(gs.parked, g)
 	if from := gs.in[g]; from != nil && from != s {
-		if at, end := FramesOf(from); at == g {
-			now = parkedFrames{end, takeFrames(from)}
+		if at, _ := FramesOf(from); at == g {
+			now = takeFrames(from)
 			setFrames(from, layout.NoStack, 0, parkedFrames{})
 			gs.awaitOwn(from)
 		}
@@ -148,33 +189,48 @@ func (p *Points) TurnTo(s *shm.Slot, g, hi uint64) bool {
 
 // awaitOwn has returns look for the thread's own frames while its slot has others: C code may have called into Go.
 func (gs *goroutines) awaitOwn(s *shm.Slot) {
-	if sp, ok := gs.reachedBy(s); ok {
-		s.Set(layout.CaptureAwait, -sp)
+	own := gs.own[s]
+	if n := len(own.frames); n > 0 {
+		s.Set(layout.CaptureAwait, -own.frames[n-1].word(layout.CaptureSP))
+	}
+	if n := len(own.returns); n > 0 {
+		s.Set(layout.Await, -own.returns[n-1].sp)
 	}
 }
 
-// reachedBy is where the innermost of a thread's own frames is returned to, while its slot has others; false: there is none.
-func (gs *goroutines) reachedBy(s *shm.Slot) (sp uint64, ok bool) {
-	own := gs.own[s].frames
-	if len(own) == 0 {
-		return 0, false
-	}
-	return own[len(own)-1].word(layout.CaptureSP), true
+// Parked tells whether a goroutine has frames that are in no slot.
+func (p *Points) Parked(g uint64) bool {
+	return func() bool { of := p.captures.goroutines.parked[g]; return !of.empty() }()
 }
 
 // OwnReached tells whether a return whose address lies at rsp has reached a frame of the thread's own stack, while its slot has others.
 func (p *Points) OwnReached(s *shm.Slot, rsp uint64) bool {
-	sp, ok := p.captures.goroutines.reachedBy(s)
-	return ok && rsp >= sp
+	g, _ := FramesOf(s)
+	return g != layout.OwnStack && rsp >= -s.Get(layout.CaptureAwait)
+}
+
+// turnAll puts the threads' own frames into all slots.
+func (p *Points) turnAll() {
+	if p.captures.goroutines == nil {
+		return
+	}
+	thaw := p.host.Freeze()
+	for _, s := range p.shm.Slots {
+		if g, _ := FramesOf(s); g > layout.NoStack {
+			p.TurnTo(s, layout.OwnStack, 0)
+		}
+	}
+	thaw()
 }
 
 // takeFrames takes a slot's frames off.
-func takeFrames(s *shm.Slot) []savedFrame {
-	var all []savedFrame
-	eachCapture(s, func(f Frame) { all = append(all, savedFrame(s.Mem[f.off:f.off+layout.CaptureFrame])) })
-	for i, j := 0, len(all)-1; i < j; i, j = i+1, j-1 {
-		all[i], all[j] = all[j], all[i]
-	}
+func takeFrames(s *shm.Slot) parkedFrames {
+	_, hi := FramesOf(s)
+	all := parkedFrames{hi: hi}
+	eachCapture(s, func(f Frame) { all.frames = append(all.frames, savedFrame(s.Mem[f.off:f.off+layout.CaptureFrame])) })
+	eachReturn(s, func(f savedReturn) { all.returns = append(all.returns, f) })
+	slices.Reverse(all.frames)
+	slices.Reverse(all.returns)
 	emptyFrames(s)
 	return all
 }
@@ -187,18 +243,25 @@ func emptyFrames(s *shm.Slot) {
 	s.Set(layout.CaptureGoAwait, uint64(none))
 	s.Set(layout.CaptureFrames+layout.CaptureSP, layout.FrameNone)
 	s.Set(layout.CaptureTop, 0)
+	for top := uint16(s.Get(layout.Top)); s.Get(layout.FrameSP+8*int(top)) < layout.FrameNone; top-- {
+		s.Set(layout.FrameSP+8*int(top), layout.FrameNone)
+	}
+	InitFrames(s)
 }
 
 // setFrames puts frames into a slot that has none, and says whose they are.
 func setFrames(s *shm.Slot, g, hi uint64, of parkedFrames) {
 	minus := func(v uint64) uint64 { return -v }
-	s.Set(layout.CaptureG, g)
-	s.Set(layout.CaptureNotG, minus(g))
-	s.Set(layout.CaptureHi, hi)
-	s.Set(layout.CaptureNotHi, minus(hi))
+	s.Set(layout.FramesG, g)
+	s.Set(layout.FramesNotG, minus(g))
+	s.Set(layout.FramesHi, hi)
+	s.Set(layout.FramesNotHi, minus(hi))
 	for i := range of.frames {
 		f := &of.frames[i]
 		PushFrame(s, f, f.word(layout.CaptureSP)+hi-of.hi)
+	}
+	for _, f := range of.returns {
+		pushReturn(s, f.sp+hi-of.hi, f.site, f.place)
 	}
 }
 
@@ -212,7 +275,7 @@ func PushFrame(s *shm.Slot, from *savedFrame, sp uint64) {
 // NotScheduler notes that a goroutine is the one that the thread's scheduler runs on: returns on its stack are not looked at while the slot has another one's frames.
 func NotScheduler(s *shm.Slot, g uint64) {
 	minus := -g
-	s.Set(layout.CaptureNotG0, minus)
+	s.Set(layout.FramesNotG0, minus)
 }
 
 // parkedSites calls f for each frame that is in no slot.
@@ -220,15 +283,31 @@ func (gs *goroutines) parkedSites(f func(point uint32, site uint64)) {
 	if gs == nil {
 		return
 	}
-	each := func(of parkedFrames) {
+	gs.each(func(of parkedFrames) {
 		for i := range of.frames {
 			f(uint32(of.frames[i].word(layout.CapturePoint)), of.frames[i].word(layout.CaptureSite))
 		}
+	})
+}
+
+// parkedReturns is parkedSites of awaited returns.
+func (gs *goroutines) parkedReturns(f func(savedReturn)) {
+	if gs == nil {
+		return
 	}
+	gs.each(func(of parkedFrames) {
+		for _, r := range of.returns {
+			f(r)
+		}
+	})
+}
+
+// each calls f for all that are in no slot.
+func (gs *goroutines) each(f func(parkedFrames)) {
 	for _, of := range gs.parked {
-		each(of)
+		f(of)
 	}
 	for _, of := range gs.own {
-		each(of)
+		f(of)
 	}
 }

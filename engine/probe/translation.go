@@ -22,6 +22,9 @@ func (p *Points) At(addr uint64) (pt translate.Point, ok bool) {
 		return &translate.Counter{Index: pl.index, Offset: pl.Offset()}
 	}
 	pt = translate.Point{Entry: counter(at.entry), Returns: counter(at.returns), Within: counter(at.within)}
+	if pt.Returns != nil {
+		pt.Returns.Goroutine = at.goroutine
+	}
 	if c := at.capture; c != nil {
 		pt.Capture = &translate.CapturedEntry{Number: c.number, Vectors: c.needs.Entry,
 			Code: p.captureCode(c), Saves: func(a *asm.Writer) { storeSaves(a, c) }}

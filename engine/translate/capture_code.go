@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"alleria/engine/asm"
-	"alleria/engine/codecache"
 	"alleria/engine/x86"
 	"alleria/internal/layout"
 )
@@ -84,52 +83,89 @@ func (u *Translator) dispatchCapture(req uint32, back uint64, vectors uint32, x8
 	u.dispatch(req)
 }
 
-// checkCaptured writes, before a return at an address loads its target, the look whether a captured call ends with it: as
-// checkReturn, by a stack pointer of its own.
-func (u *Translator) checkCaptured(addr uint64) {
-	captured := u.target.Captures()
-	if !captured.Returns || u.Variant == codecache.Aside {
-		return
-	}
-	if inGo(captured.Goroutines, addr) {
-		u.checkGoroutine(&captured)
-	}
-	u.checkReached(&captured, layout.CaptureAwait)
-}
-
 // inGo tells whether an address is in code whose returns look for goroutines.
 func inGo(code []CodeRange, addr uint64) bool {
 	return slices.ContainsFunc(code, func(r CodeRange) bool { return addr >= r.Start && addr < r.End })
 }
 
-// checkGoroutine writes the look whether a call of a goroutine's ends. The tracer is asked where the thread's slot has the frames of another one than the one that returns, or
-// where its stack is elsewhere by now: once for each time that a goroutine comes to a thread, and for the runtime's assembly without a goroutine in r14. On the scheduler's own
-// stack, which the runtime goes to all the time, nothing is looked at unless it has frames.
-func (u *Translator) checkGoroutine(captured *Captures) {
+// sameGoroutine writes the look whether the thread's slot has the frames of the goroutine in r14, and where its stack is now. The tracer is asked if not: once for each time that a
+// goroutine comes to a thread, and for the runtime's assembly without a goroutine in r14. It turns the slot's frames, and the thread goes on behind the look, or, where it finds no
+// goroutine, at what the returned function says of an address. rcx is free.
+func (u *Translator) sameGoroutine() (otherwise func(behind uint64)) {
 	a := &u.asm
-	a.LoadWord(x86.RCX, layout.CaptureNotG)
+	a.LoadWord(x86.RCX, layout.FramesNotG)
 	a.Lea(x86.RCX, asm.Sum(x86.R14, x86.RCX, 1, 0))
 	other := a.JnrcxzLater()
 	a.StoreWord(layout.CaptureSpill, x86.RAX)
 	a.Get(x86.RAX, x86.R14, goStackEnd)
-	a.LoadWord(x86.RCX, layout.CaptureNotHi)
+	a.LoadWord(x86.RCX, layout.FramesNotHi)
 	a.Lea(x86.RCX, asm.Sum(x86.RAX, x86.RCX, 1, 0))
 	a.LoadWord(x86.RAX, layout.CaptureSpill)
 	moved := a.JnrcxzLater()
-	u.checkReached(captured, layout.CaptureGoAwait)
-	behind := a.Here()
-	ask := func(u *Translator) {
-		u.dispatchCapture(layout.ReqLeft, behind, captured.Needs.Exit, captured.Needs.X87)
+	back := a.Here()
+	return func(behind uint64) {
+		ask := func(u *Translator) {
+			a := &u.asm
+			a.LeaCode(x86.RCX, behind)
+			a.StoreWord(layout.CaptureAskAt, x86.RCX)
+			u.dispatchCapture(layout.ReqTurn, back, 0, false)
+		}
+		u.cold = append(u.cold, coldStub{other, func(u *Translator) {
+			// On the scheduler's own stack, which the runtime goes to all the time, nothing is looked at unless it has frames.
+			a := &u.asm
+			a.LoadWord(x86.RCX, layout.FramesNotG0)
+			a.Lea(x86.RCX, asm.Sum(x86.R14, x86.RCX, 1, 0))
+			site := a.JnrcxzLater()
+			a.Jmp(behind)
+			a.Link(site, a.Here())
+			ask(u)
+		}}, coldStub{moved, ask})
 	}
-	u.cold = append(u.cold, coldStub{other, func(u *Translator) {
-		a := &u.asm
-		a.LoadWord(x86.RCX, layout.CaptureNotG0)
-		a.Lea(x86.RCX, asm.Sum(x86.R14, x86.RCX, 1, 0))
-		site := a.JnrcxzLater()
-		a.Jmp(behind)
-		a.Link(site, a.Here())
-		ask(u)
-	}}, coldStub{moved, ask})
+}
+
+// turnAtEntry writes, where a function is entered whose return is awaited, the look whether the slot has the frames of the stack on which it is. rcx is free.
+func (u *Translator) turnAtEntry(goroutine bool) {
+	a := &u.asm
+	if len(u.target.Captures().Goroutines) == 0 {
+		return
+	}
+	own := func(u *Translator, back uint64) { u.dispatchCapture(layout.ReqOwn, back, 0, false) }
+	if !goroutine {
+		a.LoadWord(x86.RCX, layout.FramesNotG)
+		a.LeaDisp(x86.RCX, x86.RCX, layout.OwnStack)
+		other := a.JnrcxzLater()
+		back := a.Here()
+		u.cold = append(u.cold, coldStub{other, func(u *Translator) { own(u, back) }})
+		return
+	}
+	otherwise := u.sameGoroutine()
+	a.LoadWord(x86.RCX, layout.FramesNotHi)
+	u.reached(own) // C code has the goroutine's registers still
+	otherwise(a.Here())
+}
+
+// checkOfGo writes, at a return in a Go program's code, the looks whether what ends with it is a goroutine's.
+func (u *Translator) checkOfGo(captured *Captures) {
+	otherwise := u.sameGoroutine()
+	if captured.Returns {
+		u.checkReached(captured, layout.CaptureGoAwait)
+	}
+	if u.Awaits {
+		u.asm.LoadWord(x86.RCX, layout.GoAwait)
+		u.reached(func(u *Translator, back uint64) {
+			a := &u.asm
+			a.LoadWord(x86.RCX, layout.FramesNotHi) // see turnAtEntry
+			a.Lea(x86.RCX, asm.Sum(x86.RSP, x86.RCX, 1, 0))
+			a.StoreWord(layout.S2, x86.RCX)
+			a.MovsxByteWord(x86.RCX, layout.S2+7)
+			a.LeaDisp(x86.RCX, x86.RCX, 1)
+			elsewhere := a.JnrcxzLater()
+			u.returnReached(back)
+			a.Link(elsewhere, a.Here())
+			a.Jmp(back)
+		})
+	}
+	otherwise(u.asm.Here())
 }
 
 // goStackEnd is where a goroutine says where its stack ends.

@@ -34,6 +34,8 @@ func (u *Translator) entryCode(b *codecache.Block, ins []x86.Insn, changing bool
 		u.captureEntered(at.Capture)
 	}
 	if at.Returns != nil {
+		u.asm.StoreWord(layout.S0, x86.RCX)
+		u.turnAtEntry(at.Returns.Goroutine)
 		u.push1(at.Returns)
 	}
 	if at.Entry != nil {
@@ -50,14 +52,13 @@ func (u *Translator) entryCode(b *codecache.Block, ins []x86.Insn, changing bool
 	b.Note(codecache.HasCounts)
 }
 
-// push1 writes the push of a frame (see pushFrame). Dead frames below it stay
+// push1 writes the push of a frame (see pushFrame). rcx is in S0. Dead frames below it stay
 // until a return passes them.
 //
 // The stack of frames wraps around after FrameMax of them: a recursion that deep forgets
 // its outermost frames. Flags stay as they are throughout.
 func (u *Translator) push1(pl *Counter) {
 	a := &u.asm
-	a.StoreWord(layout.S0, x86.RCX)
 	a.StoreWord(layout.S1, x86.RDX)
 	a.LoadWord(x86.RCX, layout.Top)
 	a.LeaDisp(x86.RCX, x86.RCX, 1)
@@ -70,7 +71,11 @@ func (u *Translator) push1(pl *Counter) {
 	a.Mov(x86.RDX, x86.RSP)
 	a.Not(x86.RDX)
 	a.LeaDisp(x86.RDX, x86.RDX, 1)
-	a.StoreWord(layout.Await, x86.RDX)
+	word := layout.Await
+	if pl.Goroutine {
+		word = layout.GoAwait
+	}
+	a.StoreWord(word, x86.RDX)
 	a.LoadWord(x86.RDX, layout.S1)
 	a.LoadWord(x86.RCX, layout.S0)
 }
@@ -124,25 +129,51 @@ func (u *Translator) countDown(pl *Counter, ins []x86.Insn) {
 //
 // A program without awaited returns pays nothing; one with some pays a load, a subtraction
 // and a branch that is hardly ever taken at each return.
+//
+// A return in a Go program's code looks whose frames the slot has first, if any call of a function in Go is awaited or captured.
 func (u *Translator) checkReturn(in *x86.Insn) {
-	u.checkCaptured(in.Addr)
-	if !u.Awaits || u.Variant == codecache.Aside {
+	captured := u.target.Captures()
+	if u.Variant == codecache.Aside || !u.Awaits && !captured.Returns {
+		return
+	}
+	if u.Awaits {
+		u.pop = 8
+		if in.ImmSize > 0 {
+			u.pop += uint32(uint16(in.Imm))
+		}
+	}
+	if inGo(captured.Goroutines, in.Addr) {
+		u.checkOfGo(&captured)
+	}
+	if captured.Returns {
+		u.checkReached(&captured, layout.CaptureAwait)
+	}
+	if !u.Awaits {
 		return
 	}
 	u.asm.LoadWord(x86.RCX, layout.Await)
-	pop := uint32(8)
-	if in.ImmSize > 0 {
-		pop += uint32(uint16(in.Imm))
-	}
 	u.reached(func(u *Translator, back uint64) {
-		a := &u.asm
-		a.LeaCode(x86.RCX, back)
-		a.StoreWord(layout.Back, x86.RCX)
-		a.StoreWordImm(layout.Pop, pop)
-		if u.NoFastReturn {
-			a.Jmp(u.ar.Base + u.ar.Routines.RetAny)
-			return
+		if len(captured.Goroutines) > 0 { // the slot may have a goroutine's frames, whose C code returns
+			a := &u.asm
+			a.LoadWord(x86.RCX, layout.FramesNotG)
+			a.LeaDisp(x86.RCX, x86.RCX, layout.OwnStack)
+			other := a.JnrcxzLater()
+			ready := a.Here()
+			u.cold = append(u.cold, coldStub{other, func(u *Translator) { u.dispatchCapture(layout.ReqOwn, ready, 0, false) }})
 		}
-		a.Jmp(u.ar.Base + u.ar.Routines.Ret)
+		u.returnReached(back)
 	})
+}
+
+// returnReached goes to what counts a return that has reached an awaited frame. rcx is free.
+func (u *Translator) returnReached(back uint64) {
+	a := &u.asm
+	a.LeaCode(x86.RCX, back)
+	a.StoreWord(layout.Back, x86.RCX)
+	a.StoreWordImm(layout.Pop, u.pop)
+	if u.NoFastReturn {
+		a.Jmp(u.ar.Base + u.ar.Routines.RetAny)
+		return
+	}
+	a.Jmp(u.ar.Base + u.ar.Routines.Ret)
 }

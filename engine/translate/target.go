@@ -52,7 +52,10 @@ type Point struct {
 }
 
 // Counter is a count in the control area.
-type Counter struct{ Index, Offset int }
+type Counter struct {
+	Index, Offset int
+	Goroutine     bool // what returns is of a goroutine
+}
 
 // CapturedEntry is the capture of a function's entry.
 type CapturedEntry struct {

@@ -2,6 +2,7 @@ package acceptance
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -55,6 +56,30 @@ func TestInterceptGoroutines(t *testing.T) {
 				t.Errorf("ends: got %v, want %v", got, want)
 			}
 		})
+	}
+}
+
+// TestReturnsOfGoroutines: windows wait for returns of functions in Go, each of which counts once, natively and in the cache.
+func TestReturnsOfGoroutines(t *testing.T) {
+	t.Parallel()
+	prog := build(t, "../../testdata/intercept/goroutines.go", "")
+	const profile = `<Profile><Process><Thread><Image main="true"><Function name="main.main"><Instruction cat="anyMem"/></Function></Image></Thread></Process></Profile>`
+	for _, beside := range []string{"", "<Window>" + profile + "</Window>"} {
+		for name, n := range map[string]int{"main.take": 400, "main.grow": 20, "main.deep": 20 * 41, "main.safe": 400, "main.bad": 320} {
+			t.Run(fmt.Sprintf("%s/%t", name, beside != ""), func(t *testing.T) {
+				t.Parallel()
+				dir := workDir(t)
+				on := func(n int) string {
+					return fmt.Sprintf(`<Window><On><Return name="%s" threshold="%d"/></On>%s</Window>`, name, n, profile)
+				}
+				config := writeFile(t, dir, "c.xml", `<AlleriaConfig version="1.0">`+on(n)+on(n+1)+beside+"</AlleriaConfig>")
+				run(t, command{argv: []string{alleria(), "-q", "record", "-c", config, "-o", profileDir, "--", prog}, dir: dir})
+				out := string(run(t, command{argv: []string{alleria(), "windows", profileDir}, dir: dir}).stdout)
+				if !strings.Contains(out, fmt.Sprintf("Return %s %d", name, n)) || strings.Contains(out, fmt.Sprintf("Return %s %d", name, n+1)) {
+					t.Errorf("opened were %s", out)
+				}
+			})
+		}
 	}
 }
 

@@ -197,15 +197,16 @@ const (
 	CaptureAsked = 0x9018 // uint32: the number of the intercepted function that the tracer is asked about (code)
 	CaptureOurs  = 0x9020 // CaptureMagic: gs leads to a slot (tracer, immutable)
 	CaptureSlow  = 0x9028 // calls that the tracer has captured (tracer)
-	// Whose the frames are: CaptureG has the goroutine, whose stack ends at CaptureHi, or OwnStack or NoStack. CaptureNotG and CaptureNotHi are minus what they are,
-	// for code that must not change a flag, CaptureNotG0 minus the goroutine of the thread's scheduler, as far as it is known. While the frames
-	// are a goroutine's, CaptureGoAwait is what CaptureAwait is otherwise, and nothing has reached the latter (tracer; GoAwait also code).
-	CaptureG       = 0x9030
-	CaptureHi      = 0x9038
-	CaptureNotG    = 0x9180
-	CaptureNotHi   = 0x9188
-	CaptureNotG0   = 0x9190
+	// Whose the frames are, these and those of awaited returns: FramesG has the goroutine, whose stack ends at FramesHi, or OwnStack or NoStack. FramesNotG and FramesNotHi are minus
+	// what they are, for code that must not change a flag, FramesNotG0 minus the goroutine of the thread's scheduler, as far as it is known. While the frames are
+	// a goroutine's, CaptureGoAwait and GoAwait are what CaptureAwait and Await are otherwise, and these are of the thread's own frames, which are elsewhere (tracer; both also code).
+	FramesG        = 0x9030
+	FramesHi       = 0x9038
+	FramesNotG     = 0x9180
+	FramesNotHi    = 0x9188
+	FramesNotG0    = 0x9190
 	CaptureGoAwait = 0x9198
+	GoAwait        = 0x91a0
 	// What capturing code keeps (code).
 	CaptureSpill  = 0x9040 // rax, rcx, rdx, and the flags
 	CaptureNext   = 0x9060 // where a routine goes on
@@ -320,4 +321,6 @@ const (
 	ReqCapture  = 0xf0000004 // the function CaptureAsked is entered; code goes on at CaptureBack
 	ReqBranched = 0xf0000006 // as ReqIndirect; that the branch EdgeSite has led there is not counted yet
 	ReqLeft     = 0xf0000005 // a return, not executed yet, has reached a captured frame; likewise
+	ReqTurn     = 0xf0000007 // another goroutine runs than the slot has frames of; likewise, and at CaptureAskAt where there is none
+	ReqOwn      = 0xf0000008 // code on the thread's own stack wants its frames; likewise
 )

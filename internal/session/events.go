@@ -254,6 +254,9 @@ func (e *events) resolveMain(leaf *window.Leaf, l *symbols.Loaded) error {
 // The part that is seldom executed, which compilers put elsewhere, belongs to it.
 func (e *events) watchFunction(leaf *window.Leaf, l *symbols.Loaded, fn *symbols.Function) error {
 	entry := fn.Addr + l.Bias
+	if l.Image.Go() && strings.Contains(fn.Linked(), ".") { // C's and assembly's have no package in their names
+		e.im.p.InGo(entry)
+	}
 	if err := e.watch(leaf, entry); err != nil {
 		return err
 	}

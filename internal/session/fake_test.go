@@ -136,6 +136,7 @@ func (p *fakeProcess) Blocks() *records.Blocks                            { retu
 func (p *fakeProcess) BellMemory() []byte                                 { return p.bell }
 func (p *fakeProcess) CountExecuted(m ...engine.Metric)                   { p.metrics = m }
 func (p *fakeProcess) CountEntries(bool, func(addr uint64) engine.Extent) {}
+func (p *fakeProcess) InGo(uint64)                                        {}
 func (p *fakeProcess) AwaitReturns()                                      {}
 func (p *fakeProcess) SetExtent(addr uint64, _ ...engine.Extent)          { p.extents[addr] = true }
 func (p *fakeProcess) HasExtent(addr uint64) bool                         { return p.extents[addr] }

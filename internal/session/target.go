@@ -43,6 +43,7 @@ type target interface {
 	Entries(addr uint64) (counter, error)
 	Within(addr uint64) (counter, error)
 	Returns(entry uint64) (counter, error)
+	InGo(entry uint64)
 	AwaitReturns()
 	SetExtent(addr uint64, code ...engine.Extent)
 	HasExtent(addr uint64) bool
