@@ -42,6 +42,12 @@ func (t *Thread) signal(sig sys.Signal) error {
 	if t.inCache(regs.Rip) && p.lostOurs(&h) {
 		return errUnmapped
 	}
+	if over, err := t.overUnaligned(regs, &h); over {
+		if err != nil {
+			return err
+		}
+		return t.run(0)
+	}
 	if own, err := t.ownFault(regs, &h); own {
 		if err == nil {
 			err = t.tracee.SetRegs(regs)
