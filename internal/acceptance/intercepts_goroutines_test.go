@@ -59,6 +59,40 @@ func TestInterceptGoroutines(t *testing.T) {
 	}
 }
 
+// TestInterceptCallbacks: functions of C return that have called back into Go, and those of Go around them.
+func TestInterceptCallbacks(t *testing.T) {
+	t.Parallel()
+	prog := build(t, "../../testdata/intercept/callbacks.go", "")
+	want := map[string]int{"main.outer returned": 400, "cwork returned": 400, "main.goback returned": 400, "main.inner returned": 400, "twice returned": 400}
+	for _, engine := range []string{"", "no-native-capture", "no-native-capture,no-code-capture"} {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			dir := workDir(t)
+			argv := []string{alleria(), "-q", "record", "-o", profileDir}
+			for _, name := range []string{"main.outer", "main.goback", "main.inner", "cwork", "twice"} {
+				argv = append(argv, "--intercept", name+"@main")
+			}
+			if engine != "" {
+				argv = append(argv, "--engine", engine)
+			}
+			if r := run(t, command{argv: append(argv, "--", prog), dir: dir}); string(r.stderr) != "6175 6175\n" {
+				t.Errorf("it prints %q", r.stderr)
+			}
+			got := make(map[string]int)
+			for _, line := range intercepts(t, dir, "--json") {
+				var row struct{ Function, End string }
+				if err := json.Unmarshal([]byte(line), &row); err != nil {
+					t.Fatal(err)
+				}
+				got[row.Function+" "+row.End]++
+			}
+			if !maps.Equal(got, want) {
+				t.Errorf("ends: got %v, want %v", got, want)
+			}
+		})
+	}
+}
+
 // TestReturnsOfGoroutines: windows wait for returns of functions in Go, each of which counts once, natively and in the cache.
 func TestReturnsOfGoroutines(t *testing.T) {
 	t.Parallel()
