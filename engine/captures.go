@@ -138,6 +138,10 @@ func (t *Thread) frameAsked(req uint32) {
 		t.captures.ReturnAsked()
 	case layout.ReqOwn:
 		t.captures.TurnOwn()
+	case layout.ReqSuspect:
+		if t.captures.Passes(t.recovery.SavedSP()) {
+			back = t.slot.Get(layout.CaptureAskAt)
+		}
 	default:
 		if !t.captures.Turn() {
 			back = t.slot.Get(layout.CaptureAskAt)

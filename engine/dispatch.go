@@ -39,7 +39,7 @@ func (t *Thread) dispatch(req uint32) error {
 		return t.placeReturned()
 	case layout.ReqCapture:
 		return t.captureAsked()
-	case layout.ReqLeft, layout.ReqTurn, layout.ReqOwn:
+	case layout.ReqLeft, layout.ReqTurn, layout.ReqOwn, layout.ReqSuspect:
 		t.frameAsked(req)
 		return nil
 	}

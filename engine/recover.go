@@ -162,7 +162,7 @@ func (t *Thread) dispatchTarget(regs *sys.Regs) (uint64, codecache.Entry, bool) 
 	switch req {
 	case layout.ReqCapture: // it will arrive once more
 		return t.p.points.Interception(t.slot.U32(layout.CaptureAsked).Load()).Entry, codecache.Uncounted, true
-	case layout.ReqLeft, layout.ReqTurn, layout.ReqOwn: // the return is captured and goes on by itself, and so does what comes behind a look for frames
+	case layout.ReqLeft, layout.ReqTurn, layout.ReqOwn, layout.ReqSuspect: // the return is captured and goes on by itself, and so does what comes behind a look for frames
 		t.frameAsked(req)
 		return 0, codecache.Uncounted, false
 	}

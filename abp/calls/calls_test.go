@@ -254,6 +254,48 @@ func TestGoroutines(t *testing.T) {
 	}
 }
 
+// TestStacks: of a program that has several stacks a thread, calls end on the stack on which they were entered, also those that were entered before that was known.
+func TestStacks(t *testing.T) {
+	sigs := map[uint32]*Signature{1: {Number: 1, Name: "f", Returns: true}, 2: {Number: 2, Name: "g", Returns: true}}
+	var all Goroutines
+	var got []string
+	threads := []*Pairer{NewPairer(sigs, 1), NewPairer(sigs, 2)}
+	for _, p := range threads {
+		p.Goroutines = &all
+		p.Ended = func(c *Call) error {
+			got = append(got, fmt.Sprint(c.Thread, " ", c.Sig.Name, " ", c.End))
+			return nil
+		}
+	}
+	for i, r := range []struct {
+		thread int
+		Record
+	}{
+		{0, Record{Func: 1, SP: 900}},
+		{0, Record{Func: 2, SP: 500}},
+		{0, Record{Exit: true, Func: ofGoroutine, SP: 800, Ret: 1000}}, // it is back from what was taken for the same stack
+		{0, Record{Exit: true, Func: 1, SP: 900}},
+		{0, Record{Func: 1, SP: 850}},
+		{1, Record{Exit: true, Func: ofGoroutine, SP: 400, Ret: 600}}, // which goes on in another thread
+		{1, Record{Func: 1, SP: 450}},
+		{1, Record{Exit: true, Func: ofGoroutine, SP: 700, Ret: 1000}}, // and this one, which has grown
+		{1, Record{Exit: true, Func: 1, SP: 850}},
+	} {
+		r.TSC = uint64(i)
+		if err := threads[r.thread].Add(&r.Record); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, p := range threads {
+		if err := p.Finish(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := []string{"1 f returned", "1 f returned", "1 g unfinished", "2 f unfinished"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // TestBits takes bit fields out of bytes, also of nine.
 func TestBits(t *testing.T) {
 	b := []byte{0xff, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x7f}

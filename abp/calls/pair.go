@@ -85,7 +85,8 @@ type Pairer struct {
 	Thread         uint32
 	Goroutines     *Goroutines // of the process: the Pairers of its threads share them
 	sigs           map[uint32]*Signature
-	own            pending  // the thread's own stack
+	first          pending  // the thread's stack as long as there is but one, or it is not known which
+	own            *pending // the one that the thread is on
 	on             *pending // the goroutine's on which functions in Go run now
 	free           []*Call
 	number         uint64
@@ -106,11 +107,43 @@ type pending struct {
 func (s *pending) place(sp uint64) uint64 { return sp - s.end }
 
 // Goroutines are those of a process, of which each may be on any thread: they have their calls, where a thread's Pairer has those on its own stack.
-type Goroutines struct{ of map[uint64]*pending }
+// So are a program's other stacks.
+type Goroutines struct {
+	of     map[uint64]*pending
+	stacks []*stack
+}
+
+// stack is one of a program's that has several a thread.
+type stack struct {
+	lo, hi uint64
+	pending
+}
 
 // NewPairer makes one for a thread, with goroutines of its own.
 func NewPairer(sigs map[uint32]*Signature, thread uint32) *Pairer {
-	return &Pairer{sigs: sigs, Thread: thread, on: &pending{}, Goroutines: &Goroutines{}}
+	p := &Pairer{sigs: sigs, Thread: thread, on: &pending{}, Goroutines: &Goroutines{}}
+	p.own = &p.first
+	return p
+}
+
+// stand has the thread stand on the stack from lo to hi. What of it the thread had before stacks were told apart comes with it.
+func (p *Pairer) stand(lo, hi uint64) {
+	all := &p.Goroutines.stacks
+	k := slices.IndexFunc(*all, func(s *stack) bool { return s.lo < hi && s.hi > lo })
+	if k < 0 {
+		k = len(*all)
+		*all = append(*all, &stack{})
+	}
+	s := (*all)[k]
+	s.lo, s.hi = lo, hi
+	in := func(c *Call) bool { return c.SP >= lo && c.SP < hi }
+	for _, c := range p.first.calls {
+		if in(c) {
+			s.calls = append(s.calls, c)
+		}
+	}
+	p.first.calls = slices.DeleteFunc(p.first.calls, in)
+	p.own = &s.pending
 }
 
 // turn has calls of functions in Go be those of a goroutine, whose stack ends at end.
@@ -157,7 +190,12 @@ func (p *Pairer) Add(r *Record) error {
 
 // whole takes a record that is complete.
 func (p *Pairer) whole(r *Record) error {
-	if r.Func == ofGoroutine && !r.Exit {
+	switch {
+	case r.Func != ofGoroutine:
+	case r.Exit:
+		p.stand(r.SP, r.Ret)
+		return nil
+	default:
 		p.turn(r.SP, r.Ret)
 		return nil
 	}
@@ -177,7 +215,7 @@ func (p *Pairer) whole(r *Record) error {
 		}
 		r = &plain
 	}
-	on := &p.own
+	on := p.own
 	if sig.Goroutine {
 		on = p.on
 	}
@@ -284,8 +322,13 @@ func (p *Pairer) pop(on *pending, tsc uint64, end End) error {
 
 // Finish ends the calls that are still open, those of the process's goroutines as well.
 func (p *Pairer) Finish() error {
-	if err := p.finish(&p.own); err != nil {
+	if err := p.finish(&p.first); err != nil {
 		return err
+	}
+	for _, s := range p.Goroutines.stacks {
+		if err := p.finish(&s.pending); err != nil {
+			return err
+		}
 	}
 	for _, g := range slices.Sorted(maps.Keys(p.Goroutines.of)) {
 		if err := p.finish(p.Goroutines.of[g]); err != nil {

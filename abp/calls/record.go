@@ -23,7 +23,8 @@ const (
 	markWords = 4
 )
 
-// ofGoroutine is the Func of an entry that is none: functions in Go run on the goroutine SP from then on, whose stack ends at Ret.
+// ofGoroutine is the Func of an entry that is none: functions in Go run on the goroutine SP from then on, whose stack ends at Ret. A return of it says that the thread is on the
+// stack from SP to Ret, of a program that has several stacks a thread.
 const ofGoroutine = 0
 
 // FuncOf is the function's number in the first word of a mark, behind the mark itself.

@@ -53,6 +53,8 @@ func (t *Thread) leaveStack(site uint64, m *Machine) bool {
 // stackOf puts the frames into the slot that belong to the stack on which code is that is in Go, or is not; false: nobody knows that stack.
 func (t *Thread) stackOf(inGo bool, m *Machine) bool {
 	switch {
+	case t.points.Stacks():
+		t.onStack(m.gpr[x86.RSP])
 	case !t.points.Goroutines():
 	case !inGo:
 		t.points.TurnTo(t.slot, layout.OwnStack, 0)
@@ -66,9 +68,35 @@ func (t *Thread) stackOf(inGo bool, m *Machine) bool {
 	return true
 }
 
+// onStack has the frames of the stack in the slot that rsp lies on, and tells readers so.
+func (t *Thread) onStack(rsp uint64) { t.tellStack(t.points.OnStack(t.slot, rsp)) }
+
+// suspect tells whether frames at sp are not to be dropped although the stack pointer is rsp, as they are of another stack.
+func (t *Thread) suspect(sp, rsp uint64) bool {
+	if !t.points.Suspect(t.slot, sp, rsp) {
+		return false
+	}
+	t.tellStack(true)
+	return true
+}
+
+// Passes tells whether the innermost frame of an awaited return, which a return at rsp is about to drop, is of another stack, and not in the slot any more.
+func (t *Thread) Passes(rsp uint64) bool { return t.suspect(probe.AwaitedAt(t.slot), rsp) }
+
+// tellStack tells readers on which stack the thread is, if that has changed.
+func (t *Thread) tellStack(changed bool) {
+	if lo, hi := probe.RangeOf(t.slot); changed && !t.shares && t.points.Captures().Returns {
+		t.slot.Mark(records.Mark(records.MarkCall, capture.HeaderWords), capture.Head(capture.Left, 0, capture.OfGoroutine), sys.TSC(), lo, hi)
+	}
+}
+
 // Turn answers a thread that asks since its slot has not the frames of the goroutine that it has in r14; false: those are not the frames of the stack that it is on, and stay.
 func (t *Thread) Turn() bool {
 	m := t.Asking()
+	if t.points.Stacks() {
+		t.onStack(m.gpr[x86.RSP])
+		return true
+	}
 	g, hi, ok := t.goroutine(m)
 	if was, _ := probe.FramesOf(t.slot); ok && was != g && t.scheduler(m, g) && !t.points.Parked(g) {
 		probe.NotScheduler(t.slot, g)
@@ -85,8 +113,15 @@ func (t *Thread) TurnOwn() { t.points.TurnTo(t.slot, layout.OwnStack, 0) }
 
 // Enters puts the frames of the stack into the slot on which a stopped thread enters a function whose return is awaited. C code that a goroutine has called is on the thread's own.
 func (t *Thread) Enters(regs *sys.Regs, inGo bool) {
+	if t.points.Stacks() {
+		t.onStack(regs.Rsp)
+		return
+	}
 	if t.points.Goroutines() && !t.stackOf(inGo, t.Stopped(regs)) {
 		t.TurnOwn()
+	}
+	if sp := probe.AwaitedAt(t.slot); sp < regs.Rsp {
+		t.suspect(sp, regs.Rsp)
 	}
 }
 
@@ -96,6 +131,9 @@ func (t *Thread) Leaves(regs *sys.Regs, site uint64) { t.Enters(regs, t.points.G
 // leaveAnyStack is leaveStack for a return that has reached a frame of the slot's, or that another goroutine makes than the slot has frames of. On the scheduler's stack code
 // does not look from now on, as long as the slot has another's: the runtime goes there all the time.
 func (t *Thread) leaveAnyStack(m *Machine) bool {
+	if t.points.Stacks() {
+		t.onStack(m.gpr[x86.RSP])
+	}
 	if !t.points.Goroutines() {
 		return true
 	}

@@ -68,6 +68,9 @@ func (t *Thread) Enter(c *probe.Interception, m *Machine, act *capture.Alteratio
 	rsp := m.gpr[x86.RSP]
 	site, ok := t.points.ReturnAddress(rsp)
 	if t.enterStack(c, m) {
+		if sp := probe.TopFrame(t.slot).Sp(); sp < rsp {
+			t.suspect(sp, rsp)
+		}
 		t.points.DropDeadFrames(t.slot, c, rsp)
 	} else {
 		ok = false
@@ -133,6 +136,8 @@ func (t *Thread) Return(site, rsp uint64, m *Machine) {
 				m.changes = act.Do(m)
 			}
 			t.write(capture.Left, c, m, sp, site)
+		} else if sp < rsp && t.suspect(sp, rsp) {
+			continue
 		}
 		probe.DropFrame(t.slot)
 	}

@@ -82,9 +82,9 @@
 #define CTOP     0x9008
 #define FRAMESG  0x9030
 #define FRAMESHI 0x9038
+#define FRAMESLO 0x91a8
 #define CGOAWAIT 0x9198
 #define GOAWAIT  0x91a0
-#define OWNSTACK 1
 #define CBACK    0x9010
 #define CSPILL   0x9040
 #define CNEXT    0x9060
@@ -636,8 +636,8 @@ alleria_entered_known:
  * Whatever else there is to do is done by alleria_return_any, before anything has
  * changed. rcx is free, its value is in S0; BACK is where the return goes on. */
 .macro AWAITS reg
-	cmp qword ptr gs:[FRAMESG], OWNSTACK
-	jne 93f
+	test byte ptr gs:[FRAMESG], 1
+	jz 93f
 	mov gs:[AWAIT], \reg
 	jmp 94f
 93:	mov gs:[GOAWAIT], \reg
@@ -807,8 +807,8 @@ alleria_return_end:
 
 /* Minus the innermost frame's stack pointer, in \reg, to where returns on its kind of stack look. */
 .macro CAWAITS reg
-	cmp qword ptr gs:[FRAMESG], OWNSTACK
-	jne 91f
+	test byte ptr gs:[FRAMESG], 1
+	jz 91f
 	mov gs:[CAWAIT], \reg
 	jmp 92f
 91:	mov gs:[CGOAWAIT], \reg
@@ -889,8 +889,8 @@ alleria_capture_done:
 alleria_capture_left:
 	CSAVE
 	/* The scheduler, and C code, may still have the goroutine's registers: they are not on its stack. The latter may have frames of its own. */
-	cmp qword ptr gs:[FRAMESG], OWNSTACK
-	je 1f
+	test byte ptr gs:[FRAMESG], 1
+	jnz 1f
 	mov rax, gs:[CLEFTSP]
 	cmp rax, gs:[FRAMESHI]
 	jb 1f
@@ -903,7 +903,7 @@ alleria_capture_left:
 	mov rax, gs:[rcx+CFSP]
 	cmp rax, gs:[CLEFTSP]
 	ja 4f
-	jne 2f
+	jne 6f
 	mov rax, gs:[rcx+CFSITE]
 	cmp rax, gs:[CLEFTTO]
 	jne 2f
@@ -926,6 +926,15 @@ alleria_capture_left_done:
 	CAWAITS rax
 	jmp 1b
 4:	jmp alleria_capture_out
+	/* It has been left, if it is on the same stack: who knows that otherwise than by where that lies is the tracer. */
+6:	test byte ptr gs:[FRAMESG], 1
+	jz 2b
+	cmp rax, gs:[FRAMESLO]
+	jb alleria_capture_bail
+	mov rax, gs:[CLEFTSP]
+	cmp rax, gs:[FRAMESHI]
+	jb 2b
+	jmp alleria_capture_bail
 
 /* The beginning of a return's call. */
 	.globl alleria_capture_leave

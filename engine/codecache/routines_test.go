@@ -28,7 +28,7 @@ func TestStubConstants(t *testing.T) {
 		"TASLEEP": layout.TracerAsleep, "TRACERCPU": layout.TracerCPU, "CROWDED": layout.Crowded, "REQCPU": layout.ReqCPU, "CBELL": layout.ConsumerBell, "CASLEEP": layout.ConsumerAsleep, "NOCALLS": layout.NoCalls,
 		"FRAMEPLACE": layout.FramePlace, "FRAMESP": layout.FrameSP, "FRAMESITE": layout.FrameSite, "FRAMENONE": layout.FrameNone,
 		"REQ_INDIRECT": layout.ReqIndirect, "PLACES": layout.PlaceTable, "PCODE": layout.PlaceCode, "PMARK": layout.PlaceMark,
-		"CAWAIT": layout.CaptureAwait, "CTOP": layout.CaptureTop, "FRAMESG": layout.FramesG, "FRAMESHI": layout.FramesHi, "GOAWAIT": layout.GoAwait, "CGOAWAIT": layout.CaptureGoAwait, "OWNSTACK": layout.OwnStack, "CBACK": layout.CaptureBack, "CSPILL": layout.CaptureSpill, "CNEXT": layout.CaptureNext,
+		"CAWAIT": layout.CaptureAwait, "CTOP": layout.CaptureTop, "FRAMESG": layout.FramesG, "FRAMESHI": layout.FramesHi, "GOAWAIT": layout.GoAwait, "CGOAWAIT": layout.CaptureGoAwait, "FRAMESLO": layout.FramesLo, "CBACK": layout.CaptureBack, "CSPILL": layout.CaptureSpill, "CNEXT": layout.CaptureNext,
 		"CNATIVE": layout.CaptureNative, "CASKAT": layout.CaptureAskAt, "CLEFTSP": layout.CaptureLeftSP, "CLEFTTO": layout.CaptureLeftTo,
 		"CENTERS": layout.CaptureEnters, "CTEXT": layout.CaptureText, "CFRAMES": layout.CaptureFrames, "CFSP": layout.CaptureFrames + layout.CaptureSP,
 		"CFSITE": layout.CaptureFrames + layout.CaptureSite, "CFPOINT": layout.CaptureFrames + layout.CapturePoint, "CFRAME": layout.CaptureFrame,

@@ -149,13 +149,21 @@ func (g *captureGen) entry() uint64 {
 
 // ofStack goes to the tracer where the slot has the frames of another stack than the one that the function is entered on. rax is free.
 func (g *captureGen) ofStack() {
-	if !g.p.Goroutines() {
-		return
-	}
 	a, bail := &g.asm, g.rt+g.p.cache.Regions[0].Routines.Capture.Bail
-	if !g.c.OfGoroutine(g.p) {
+	switch {
+	case g.p.Stacks():
+		a.CmpWord(x86.RSP, layout.FramesLo)
+		a.Jcc(asm.CondOf(0x72), bail) // below
+		a.CmpWord(x86.RSP, layout.FramesHi)
+		a.Jcc(asm.CondOf(0x73), bail) // not below
+		return
+	case g.c.OfGoroutine(g.p):
+	case g.p.Goroutines():
 		a.CmpWordImm(layout.FramesG, layout.OwnStack)
 		a.Jcc(asm.IfZero.Not(), bail)
+		return
+	default:
+		g.leavesFrames(bail)
 		return
 	}
 	a.CmpWord(x86.R14, layout.FramesG)
@@ -168,6 +176,21 @@ func (g *captureGen) ofStack() {
 	a.Jcc(asm.CondOf(0x76), bail) // not above
 	a.Cmp(asm.At(x86.R14, goStackStart), 8, x86.RSP)
 	a.Jcc(asm.CondOf(0x77), bail) // above
+}
+
+// leavesFrames goes to the tracer where frames are to be dropped that are not known to lie on the same stack (Points.Suspect).
+func (g *captureGen) leavesFrames(bail uint64) {
+	a := &g.asm
+	a.LoadWord(x86.RAX, layout.CaptureTop)
+	top := asm.WordBy(layout.CaptureFrames+layout.CaptureSP, x86.RAX, 1)
+	a.Cmp(top, 8, x86.RSP)
+	none := a.JccLater(asm.CondOf(0x73)) // not below
+	a.Load(x86.RAX, top, 8)
+	a.CmpWord(x86.RAX, layout.FramesLo)
+	a.Jcc(asm.CondOf(0x72), bail)
+	a.CmpWord(x86.RSP, layout.FramesHi)
+	a.Jcc(asm.CondOf(0x73), bail)
+	a.Link(none, a.Here())
 }
 
 // leave writes the code of returns, 0 if that is the tracer's.

@@ -92,7 +92,7 @@ func setTop(s *shm.Slot, f Frame, top, sp uint64) {
 
 // await has returns look whether the stack pointer has reached sp.
 func await(s *shm.Slot, sp uint64) {
-	if s.Get(layout.FramesG) == layout.OwnStack {
+	if s.Get(layout.FramesG)&1 != 0 {
 		s.Set(layout.CaptureAwait, -sp)
 	} else {
 		s.Set(layout.CaptureGoAwait, -sp)

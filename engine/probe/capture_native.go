@@ -194,6 +194,11 @@ func (p *Points) enterCapture(a *asm.Writer, j *Jump) asm.Site {
 // siteOfStack writes the look whether the slot has the frames of the stack that has returned to site, and returns what leads to the int3 where it has not.
 func (p *Points) siteOfStack(a *asm.Writer, site uint64) []asm.Site {
 	switch {
+	case p.Stacks():
+		a.CmpWord(x86.RSP, layout.FramesLo)
+		below := a.JccLater(asm.CondOf(0x72))
+		a.CmpWord(x86.RSP, layout.FramesHi)
+		return []asm.Site{below, a.JccLater(asm.CondOf(0x77))} // above: the return address may have been the stack's last word
 	case !p.Goroutines():
 		return nil
 	case !p.GoSite(site):

@@ -32,7 +32,7 @@ func InitFrames(s *shm.Slot) {
 
 // awaitReturn has returns look whether the stack pointer has reached sp.
 func awaitReturn(s *shm.Slot, sp uint64) {
-	if s.Get(layout.FramesG) == layout.OwnStack {
+	if s.Get(layout.FramesG)&1 != 0 {
 		s.Set(layout.Await, -sp)
 	} else {
 		s.Set(layout.GoAwait, -sp)
@@ -53,6 +53,9 @@ func (p *Points) PushReturn(s *shm.Slot, pl *Counter, rsp uint64) error {
 	}
 	return nil
 }
+
+// AwaitedAt is the stack pointer of a slot's innermost frame.
+func AwaitedAt(s *shm.Slot) uint64 { return s.Get(layout.FrameSP + 8*int(uint16(s.Get(layout.Top)))) }
 
 // pushReturn pushes a frame.
 func pushReturn(s *shm.Slot, sp, site uint64, place uint16) {
@@ -119,9 +122,13 @@ func (p *Points) DropDeadReturns(s *shm.Slot, rsp uint64) {
 	}
 }
 
-// AbandonReturns counts the functions that a thread is in when it ends. Those of a goroutine go on elsewhere.
+// AbandonReturns counts the functions that a thread is in when it ends. Those of a goroutine go on elsewhere, and so may those on a stack that need not be the thread's.
 func (p *Points) AbandonReturns(s *shm.Slot) {
 	p.TurnTo(s, layout.OwnStack, 0)
+	if p.Stacks() {
+		p.captures.goroutines.toPool(takeFrames(s))
+		setFrames(s, layout.OwnStack, 0, parkedFrames{})
+	}
 	p.eachFrame(s, func(f returnFrame) { f.of.Word(layout.PlaceGone).Add(1) })
 	InitFrames(s)
 }

@@ -32,6 +32,9 @@ type goroutines struct {
 	parked map[uint64]parkedFrames    // by goroutine
 	own    map[*shm.Slot]parkedFrames // of a thread's own stack, while its slot has others
 	in     map[uint64]*shm.Slot       // by goroutine; the slot may have others by now
+	// stacks: it is not goroutines that are told apart, but the program's stacks (stacks.go), and pool has the frames that are in no slot.
+	stacks bool
+	pool   parkedFrames
 }
 
 // parkedFrames are frames, from the outermost, of a stack that ended at hi.
@@ -56,11 +59,13 @@ func (f *savedFrame) word(off int) uint64 { return binary.LittleEndian.Uint64(f[
 
 // OfGoroutine tells whether a function's calls belong to goroutines.
 func (c *Interception) OfGoroutine(p *Points) bool {
-	return p.captures.goroutines != nil && c.Prog.Goroutine
+	return p.Goroutines() && c.Prog.Goroutine
 }
 
 // Goroutines tells whether some function's calls do.
-func (p *Points) Goroutines() bool { return p.captures.goroutines != nil }
+func (p *Points) Goroutines() bool {
+	return p.captures.goroutines != nil && !p.captures.goroutines.stacks
+}
 
 // followGoroutines has calls of functions in Go belong to goroutines from now on. It tells whether they did not.
 func (p *Points) followGoroutines() bool {
@@ -149,7 +154,7 @@ func FramesOf(s *shm.Slot) (g, hi uint64) { return s.Get(layout.FramesG), s.Get(
 func (p *Points) TurnTo(s *shm.Slot, g, hi uint64) bool {
 	gs := p.captures.goroutines
 	was, ended := FramesOf(s)
-	if gs == nil || was == g && ended == hi {
+	if !p.Goroutines() || was == g && ended == hi {
 		return false
 	}
 	old := takeFrames(s)
@@ -211,7 +216,7 @@ func (p *Points) OwnReached(s *shm.Slot, rsp uint64) bool {
 
 // turnAll puts the threads' own frames into all slots.
 func (p *Points) turnAll() {
-	if p.captures.goroutines == nil {
+	if !p.Goroutines() {
 		return
 	}
 	thaw := p.host.Freeze()
@@ -254,8 +259,7 @@ func setFrames(s *shm.Slot, g, hi uint64, of parkedFrames) {
 	minus := func(v uint64) uint64 { return -v }
 	s.Set(layout.FramesG, g)
 	s.Set(layout.FramesNotG, minus(g))
-	s.Set(layout.FramesHi, hi)
-	s.Set(layout.FramesNotHi, minus(hi))
+	setRange(s, 0, hi)
 	for i := range of.frames {
 		f := &of.frames[i]
 		PushFrame(s, f, f.word(layout.CaptureSP)+hi-of.hi)
@@ -310,4 +314,5 @@ func (gs *goroutines) each(f func(parkedFrames)) {
 	for _, of := range gs.own {
 		f(of)
 	}
+	f(gs.pool)
 }

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"slices"
 	"testing"
 
 	"alleria/engine/shm"
@@ -85,6 +86,52 @@ func TestTurnTo(t *testing.T) {
 	expect(b, layout.OwnStack)
 	p.TurnTo(a, 0x100, 3000)
 	expect(a, 0x100, 2900, 2800)
+}
+
+// TestStacksOfThreads: frames are where their stack is, in whichever slot, and those that nobody returns to any more are nowhere.
+func TestStacksOfThreads(t *testing.T) {
+	m, a := testprogram.Shared(t)
+	b, err := m.TakeSlot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	InitCaptureFrames(a)
+	InitCaptureFrames(b)
+	p := &Points{shm: m}
+	p.captures.goroutines = &goroutines{stacks: true}
+	gs := p.captures.goroutines
+	expect := func(s *shm.Slot, want ...uint64) {
+		t.Helper()
+		if got := stackOf(s); !slices.Equal(got, want) {
+			t.Fatalf("frames %v, want %v", got, want)
+		}
+	}
+	c := &Interception{}
+	PushCapture(a, c, 900, 1)
+	PushCapture(a, c, 500, 1)
+	pushReturn(a, 450, 1, 7)
+	waits := func(sp, site uint64) bool { return sp != 850 }
+	turn := func(s *shm.Slot, lo, hi uint64) {
+		gs.toPool(takeFrames(s))
+		setFrames(s, hi|1, hi, gs.fromPool(lo, hi, waits))
+		setRange(s, lo, hi)
+	}
+	turn(a, 800, 1000)
+	expect(a, 900)
+	PushCapture(a, c, 850, 1)
+	turn(a, 400, 600)
+	expect(a, 500)
+	if sp := AwaitedAt(a); sp != 450 || -a.Get(layout.Await) != 450 || -a.Get(layout.CaptureAwait) != 500 {
+		t.Errorf("awaited at %d", sp)
+	}
+	turn(b, 700, 1000)
+	expect(b, 900) // 850 is waited for by nobody
+	expect(a, 500)
+	p.BeginFrames(a)
+	expect(a)
+	if lo, hi := RangeOf(a); lo != 0 || hi != 0 {
+		t.Errorf("a new thread's stack is from %d to %d", lo, hi)
+	}
 }
 
 // TestNoFrame: where no return is awaited, no return takes the way of those that have reached one: they look at the top byte of the sum.

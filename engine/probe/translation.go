@@ -7,7 +7,7 @@ import (
 
 func (p *Points) Captures() translate.Captures {
 	c := &p.captures
-	return translate.Captures{Returns: c.returns, ByCode: !p.off.CacheCapture, Needs: c.needs, Goroutines: c.goCode}
+	return translate.Captures{Returns: c.returns, ByCode: !p.off.CacheCapture, Needs: c.needs, Goroutines: c.goCode, Stacks: p.Stacks()}
 }
 
 func (p *Points) At(addr uint64) (pt translate.Point, ok bool) {

@@ -123,10 +123,77 @@ func (u *Translator) sameGoroutine() (otherwise func(behind uint64)) {
 	}
 }
 
+// sameStack is sameGoroutine for programs that have several stacks a thread: it looks whether the stack pointer is on the stack that the slot has the frames of.
+func (u *Translator) sameStack() (otherwise func(behind uint64)) {
+	a := &u.asm
+	a.LoadWord(x86.RCX, layout.FramesNotLo)
+	a.Lea(x86.RCX, asm.Sum(x86.RSP, x86.RCX, 1, 0))
+	a.StoreWord(layout.S2, x86.RCX)
+	a.MovsxByteWord(x86.RCX, layout.S2+7) // -1: below
+	below := a.JnrcxzLater()
+	a.LoadWord(x86.RCX, layout.FramesNotHi)
+	a.Lea(x86.RCX, asm.Sum(x86.RSP, x86.RCX, 1, 0))
+	a.StoreWord(layout.S2, x86.RCX)
+	a.MovsxByteWord(x86.RCX, layout.S2+7)
+	a.LeaDisp(x86.RCX, x86.RCX, 1)
+	above := a.JnrcxzLater()
+	back := a.Here()
+	return func(behind uint64) {
+		ask := func(u *Translator) {
+			a := &u.asm
+			a.LeaCode(x86.RCX, behind)
+			a.StoreWord(layout.CaptureAskAt, x86.RCX)
+			u.dispatchCapture(layout.ReqTurn, back, 0, false)
+		}
+		u.cold = append(u.cold, coldStub{below, ask}, coldStub{above, ask})
+	}
+}
+
+// suspectReturn asks, where a return has passed the innermost awaited frame and not reached it, whether that is of another stack, unless both are known to lie on one; if it is
+// the thread goes on at start, with others. rcx is free.
+func (u *Translator) suspectReturn(start uint64) {
+	a := &u.asm
+	a.LoadWord(x86.RCX, layout.Await)
+	a.Lea(x86.RCX, asm.Sum(x86.RSP, x86.RCX, 1, 0))
+	passed := a.JnrcxzLater()
+	ready := a.Here()
+	u.cold = append(u.cold, coldStub{passed, func(u *Translator) {
+		a := &u.asm
+		a.StoreWord(layout.CaptureSpill, x86.RAX)
+		a.LoadWord(x86.RAX, layout.Await)
+		a.Not(x86.RAX)
+		a.LeaDisp(x86.RAX, x86.RAX, 1)
+		a.LoadWord(x86.RCX, layout.FramesNotLo)
+		a.Lea(x86.RCX, asm.Sum(x86.RAX, x86.RCX, 1, 0))
+		a.LoadWord(x86.RAX, layout.CaptureSpill)
+		a.StoreWord(layout.S2, x86.RCX)
+		a.MovsxByteWord(x86.RCX, layout.S2+7)
+		below := a.JnrcxzLater()
+		a.LoadWord(x86.RCX, layout.FramesNotHi)
+		a.Lea(x86.RCX, asm.Sum(x86.RSP, x86.RCX, 1, 0))
+		a.StoreWord(layout.S2, x86.RCX)
+		a.MovsxByteWord(x86.RCX, layout.S2+7)
+		a.LeaDisp(x86.RCX, x86.RCX, 1)
+		above := a.JnrcxzLater()
+		a.Jmp(ready)
+		a.Link(below, a.Here())
+		a.Link(above, a.Here())
+		a.LeaCode(x86.RCX, start)
+		a.StoreWord(layout.CaptureAskAt, x86.RCX)
+		u.dispatchCapture(layout.ReqSuspect, ready, 0, false)
+	}})
+}
+
 // turnAtEntry writes, where a function is entered whose return is awaited, the look whether the slot has the frames of the stack on which it is. rcx is free.
 func (u *Translator) turnAtEntry(goroutine bool) {
 	a := &u.asm
-	if len(u.target.Captures().Goroutines) == 0 {
+	captured := u.target.Captures()
+	if captured.Stacks {
+		otherwise := u.sameStack()
+		otherwise(a.Here())
+		return
+	}
+	if len(captured.Goroutines) == 0 {
 		return
 	}
 	own := func(u *Translator, back uint64) { u.dispatchCapture(layout.ReqOwn, back, 0, false) }

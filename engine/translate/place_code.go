@@ -145,14 +145,22 @@ func (u *Translator) checkReturn(in *x86.Insn) {
 	if inGo(captured.Goroutines, in.Addr) {
 		u.checkOfGo(&captured)
 	}
+	if captured.Stacks {
+		otherwise := u.sameStack()
+		defer func() { otherwise(u.asm.Here()) }()
+	}
 	if captured.Returns {
 		u.checkReached(&captured, layout.CaptureAwait)
 	}
 	if !u.Awaits {
 		return
 	}
+	start := u.asm.Here()
 	u.asm.LoadWord(x86.RCX, layout.Await)
 	u.reached(func(u *Translator, back uint64) {
+		if len(captured.Goroutines) == 0 && !captured.Stacks {
+			u.suspectReturn(start)
+		}
 		if len(captured.Goroutines) > 0 { // the slot may have a goroutine's frames, whose C code returns
 			a := &u.asm
 			a.LoadWord(x86.RCX, layout.FramesNotG)

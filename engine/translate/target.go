@@ -73,6 +73,8 @@ type Captures struct {
 	Needs   CaptureNeeds // of the tracer, when it is asked
 	// Goroutines is code of programs in Go whose calls are captured: goroutines return there, each on a stack of its own.
 	Goroutines []CodeRange
+	// Stacks: the program has several stacks a thread.
+	Stacks bool
 }
 
 // CodeRange is code from Start to End.

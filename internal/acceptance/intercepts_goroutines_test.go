@@ -93,27 +93,78 @@ func TestInterceptCallbacks(t *testing.T) {
 	}
 }
 
+// TestInterceptCoroutines: calls return on the stack that they were entered on, whatever the thread did on other stacks meanwhile, and in whichever thread: coroutines, and handlers on
+// an alternate stack below and above the thread's.
+func TestInterceptCoroutines(t *testing.T) {
+	t.Parallel()
+	prog := build(t, "../../testdata/intercept/coroutines.c", "-O1")
+	calls := map[string]int{"work": 400, "leaf": 500, "sig": 100, "moved": 40}
+	for _, where := range []string{"below", "above"} {
+		argv := []string{prog}
+		if where == "above" {
+			argv = append(argv, where)
+		}
+		for _, engine := range []string{"", "no-native-capture", "no-native-capture,no-code-capture"} {
+			t.Run(where+" "+engine, func(t *testing.T) {
+				t.Parallel()
+				dir := workDir(t)
+				record := []string{alleria(), "-q", "record", "-o", profileDir}
+				if engine != "" {
+					record = append(record, "--engine", engine)
+				}
+				for name := range calls {
+					record = append(record, "--intercept", name+"@main")
+				}
+				run(t, command{argv: append(append(record, "--"), argv...), dir: dir})
+				got := make(map[string]int)
+				for _, line := range intercepts(t, dir, "--json") {
+					var row struct{ Function, End string }
+					if err := json.Unmarshal([]byte(line), &row); err != nil {
+						t.Fatal(err)
+					}
+					if row.End != "returned" {
+						row.Function += " " + row.End
+					}
+					got[row.Function]++
+				}
+				if !maps.Equal(got, calls) {
+					t.Errorf("got %v, want %v", got, calls)
+				}
+			})
+		}
+		for _, name := range []string{"work", "leaf", "sig"} {
+			opensAtReturn(t, where, "main", name, calls[name], argv)
+		}
+	}
+}
+
 // TestReturnsOfGoroutines: windows wait for returns of functions in Go, each of which counts once, natively and in the cache.
 func TestReturnsOfGoroutines(t *testing.T) {
 	t.Parallel()
 	prog := build(t, "../../testdata/intercept/goroutines.go", "")
-	const profile = `<Profile><Process><Thread><Image main="true"><Function name="main.main"><Instruction cat="anyMem"/></Function></Image></Thread></Process></Profile>`
+	for name, n := range map[string]int{"main.take": 400, "main.grow": 20, "main.deep": 20 * 41, "main.safe": 400, "main.bad": 320} {
+		opensAtReturn(t, "", "main.main", name, n, []string{prog})
+	}
+}
+
+// opensAtReturn has windows wait for the nth return of a function in a program and for the one behind that, of which the first alone opens; main is a function that is recorded.
+func opensAtReturn(t *testing.T, what, main, name string, n int, prog []string) {
+	t.Helper()
+	profile := `<Profile><Process><Thread><Image main="true"><Function name="` + main + `"><Instruction cat="anyMem"/></Function></Image></Thread></Process></Profile>`
 	for _, beside := range []string{"", "<Window>" + profile + "</Window>"} {
-		for name, n := range map[string]int{"main.take": 400, "main.grow": 20, "main.deep": 20 * 41, "main.safe": 400, "main.bad": 320} {
-			t.Run(fmt.Sprintf("%s/%t", name, beside != ""), func(t *testing.T) {
-				t.Parallel()
-				dir := workDir(t)
-				on := func(n int) string {
-					return fmt.Sprintf(`<Window><On><Return name="%s" threshold="%d"/></On>%s</Window>`, name, n, profile)
-				}
-				config := writeFile(t, dir, "c.xml", `<AlleriaConfig version="1.0">`+on(n)+on(n+1)+beside+"</AlleriaConfig>")
-				run(t, command{argv: []string{alleria(), "-q", "record", "-c", config, "-o", profileDir, "--", prog}, dir: dir})
-				out := string(run(t, command{argv: []string{alleria(), "windows", profileDir}, dir: dir}).stdout)
-				if !strings.Contains(out, fmt.Sprintf("Return %s %d", name, n)) || strings.Contains(out, fmt.Sprintf("Return %s %d", name, n+1)) {
-					t.Errorf("opened were %s", out)
-				}
-			})
-		}
+		t.Run(fmt.Sprintf("%s %s %t", what, name, beside != ""), func(t *testing.T) {
+			t.Parallel()
+			dir := workDir(t)
+			on := func(n int) string {
+				return fmt.Sprintf(`<Window><On><Return name="%s" threshold="%d"/></On>%s</Window>`, name, n, profile)
+			}
+			config := writeFile(t, dir, "c.xml", `<AlleriaConfig version="1.0">`+on(n)+on(n+1)+beside+"</AlleriaConfig>")
+			run(t, command{argv: append([]string{alleria(), "-q", "record", "-c", config, "-o", profileDir, "--"}, prog...), dir: dir})
+			out := string(run(t, command{argv: []string{alleria(), "windows", profileDir}, dir: dir}).stdout)
+			if !strings.Contains(out, fmt.Sprintf("Return %s %d", name, n)) || strings.Contains(out, fmt.Sprintf("Return %s %d", name, n+1)) {
+				t.Errorf("opened were %s", out)
+			}
+		})
 	}
 }
 

@@ -19,7 +19,7 @@ package capture
 const HeaderWords = 4
 
 // OfGoroutine is the number of no function: such an entry says that what the thread captures from then on of functions in Go is of the goroutine that the word of the stack pointer
-// names, whose stack ends where the word of the return address says.
+// names, whose stack ends where the word of the return address says. As a return it says from where to where the stack lies that the thread is on, of a program that has several.
 const OfGoroutine = 0
 
 // MaxWords bounds the words behind one mark.

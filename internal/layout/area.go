@@ -197,9 +197,10 @@ const (
 	CaptureAsked = 0x9018 // uint32: the number of the intercepted function that the tracer is asked about (code)
 	CaptureOurs  = 0x9020 // CaptureMagic: gs leads to a slot (tracer, immutable)
 	CaptureSlow  = 0x9028 // calls that the tracer has captured (tracer)
-	// Whose the frames are, these and those of awaited returns: FramesG has the goroutine, whose stack ends at FramesHi, or OwnStack or NoStack. FramesNotG and FramesNotHi are minus
-	// what they are, for code that must not change a flag, FramesNotG0 minus the goroutine of the thread's scheduler, as far as it is known. While the frames are
-	// a goroutine's, CaptureGoAwait and GoAwait are what CaptureAwait and Await are otherwise, and these are of the thread's own frames, which are elsewhere (tracer; both also code).
+	// Whose the frames are, these and those of awaited returns: FramesG has the goroutine, whose stack ends at FramesHi, or OwnStack, NoStack, or an odd number for one of a program's
+	// stacks that is known to lie from FramesLo to FramesHi, as the thread's own may. FramesNotG, FramesNotHi and FramesNotLo are minus what they are, for code that must not change a
+	// flag, FramesNotG0 minus the goroutine of the thread's scheduler, as far as it is known. While the frames are a goroutine's, CaptureGoAwait and GoAwait are what
+	// CaptureAwait and Await are otherwise, and these are of the thread's own frames, which are elsewhere (tracer; both also code).
 	FramesG        = 0x9030
 	FramesHi       = 0x9038
 	FramesNotG     = 0x9180
@@ -207,6 +208,8 @@ const (
 	FramesNotG0    = 0x9190
 	CaptureGoAwait = 0x9198
 	GoAwait        = 0x91a0
+	FramesLo       = 0x91a8
+	FramesNotLo    = 0x91b0
 	// What capturing code keeps (code).
 	CaptureSpill  = 0x9040 // rax, rcx, rdx, and the flags
 	CaptureNext   = 0x9060 // where a routine goes on
@@ -323,4 +326,5 @@ const (
 	ReqLeft     = 0xf0000005 // a return, not executed yet, has reached a captured frame; likewise
 	ReqTurn     = 0xf0000007 // another goroutine runs than the slot has frames of; likewise, and at CaptureAskAt where there is none
 	ReqOwn      = 0xf0000008 // code on the thread's own stack wants its frames; likewise
+	ReqSuspect  = 0xf0000009 // the innermost awaited frame is to be dropped, which may be of another stack; likewise, and at CaptureAskAt where it is
 )
