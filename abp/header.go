@@ -45,9 +45,10 @@ const Magic = "\x89ABP\r\n\x1a\n"
 //	     who has asked for memory without a name (Region.By)
 //	1.17 who had called whom where bursts begin (MarkCallers)
 //	1.18 packed rows of blocks (AppendPackedRow)
+//	1.19 on which goroutine or stack captured calls are (calls.Signature.Goroutine, records of function 0)
 const (
 	VersionMajor = 1
-	VersionMinor = 18
+	VersionMinor = 19
 )
 
 // HeaderSize is the size of the fixed header. Bytes from headerOurs on are

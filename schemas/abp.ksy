@@ -901,6 +901,9 @@ types:
         type: str4
       - id: except
         type: u1
+      - id: goroutine
+        type: u1
+        if: not _io.eof
   parameter:
     seq:
       - id: name
