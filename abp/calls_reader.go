@@ -177,11 +177,40 @@ type CallHandler struct {
 	// Entered and Ended are told of each call, in the order of time over all threads; either may be nil. A call is
 	// good until the function returns.
 	Entered, Ended func(*calls.Call) error
-	Thread         func(number uint32) bool // which threads; nil: all
+	Thread         func(number uint32) bool // which threads, by where calls were entered; nil: all
+}
+
+// onGoroutines tells whether calls may return in another thread than they are entered in.
+func (c *Calls) onGoroutines() bool {
+	for _, s := range c.Signatures {
+		if s.Goroutine {
+			return true
+		}
+	}
+	return false
+}
+
+// ofThreads is a handler that is told of all threads, and passes on what is of those that are asked about.
+func (h CallHandler) ofThreads() CallHandler {
+	only := func(f func(*calls.Call) error) func(*calls.Call) error {
+		if f == nil {
+			return nil
+		}
+		return func(call *calls.Call) error {
+			if !h.Thread(call.Thread) {
+				return nil
+			}
+			return f(call)
+		}
+	}
+	return CallHandler{Entered: only(h.Entered), Ended: only(h.Ended)}
 }
 
 // Each goes through all calls in the order of time, in memory of one block a thread.
 func (c *Calls) Each(h CallHandler) error {
+	if h.Thread != nil && c.onGoroutines() {
+		h = h.ofThreads()
+	}
 	var open []*callCursor
 	var goroutines calls.Goroutines
 	for from := 0; from < len(c.blocks); {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -36,11 +37,12 @@ func TestInterceptGoroutines(t *testing.T) {
 			if r := run(t, command{argv: append(argv, "--", prog), dir: dir}); string(r.stderr) != "23670\n" {
 				t.Errorf("it prints %q", r.stderr)
 			}
-			got := make(map[string]int)
+			got, threads := make(map[string]int), make(map[int]int)
 			for _, line := range intercepts(t, dir, "--json") {
 				var row struct {
 					Function string
 					End      string
+					Thread   int
 					In       struct{ N int }
 					Result   int
 				}
@@ -48,12 +50,18 @@ func TestInterceptGoroutines(t *testing.T) {
 					t.Fatal(err)
 				}
 				got[row.Function+" "+row.End]++
+				threads[row.Thread]++
 				if n := row.In.N; row.End == "returned" && row.Result != map[string]int{"take": n + 1, "grow": 820 + n, "deep": n * (n + 1) / 2, "safe": n - (n+1)*b2i(n%5 == 3), "bad": n}[strings.TrimPrefix(row.Function, "main.")] {
 					t.Errorf("it captures %s", line)
 				}
 			}
 			if !maps.Equal(got, want) {
 				t.Errorf("ends: got %v, want %v", got, want)
+			}
+			for n, calls := range threads { // each with its returns, wherever these are
+				if of := intercepts(t, dir, "--json", "--thread", strconv.Itoa(n)); len(of) != calls || strings.Contains(strings.Join(of, ""), "unfinished") {
+					t.Errorf("thread %d has %d calls, want %d, and all returned or left", n, len(of), calls)
+				}
 			}
 		})
 	}
