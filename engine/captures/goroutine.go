@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"alleria/engine/probe"
+	"alleria/engine/translate"
 	"alleria/engine/x86"
 	"alleria/internal/capture"
 	"alleria/internal/layout"
@@ -11,17 +12,14 @@ import (
 	"alleria/internal/sys"
 )
 
-// Of runtime.g: its thread; of runtime.m: the goroutine of the scheduler, which it begins with.
-const goThread = 48
-
 // goroutine is the one whose registers m has, and where its stack ends; false: r14 has none that is on its stack.
 func (t *Thread) goroutine(m *Machine) (g, hi uint64, ok bool) {
 	var b [16]byte
 	g = m.gpr[x86.R14]
-	if n, _ := m.ReadAt(b[:], int64(g)); n < len(b) || g%8 != 0 {
+	if n, _ := m.ReadAt(b[:], int64(g+translate.GoStackStart)); n < len(b) || g%8 != 0 {
 		return 0, 0, false
 	}
-	lo, hi := binary.LittleEndian.Uint64(b[:]), binary.LittleEndian.Uint64(b[8:])
+	lo, hi := binary.LittleEndian.Uint64(b[translate.GoStackStart:]), binary.LittleEndian.Uint64(b[translate.GoStackEnd:])
 	rsp := m.gpr[x86.RSP]
 	return g, hi, rsp >= lo && rsp < hi
 }
@@ -29,7 +27,7 @@ func (t *Thread) goroutine(m *Machine) (g, hi uint64, ok bool) {
 // scheduler tells whether a goroutine is the one that its thread's scheduler runs on.
 func (t *Thread) scheduler(m *Machine, g uint64) bool {
 	var b [8]byte
-	for _, at := range []uint64{g + goThread, 0} {
+	for _, at := range []uint64{g + translate.GoThread, 0} {
 		if at == 0 {
 			at = binary.LittleEndian.Uint64(b[:])
 		}
@@ -47,6 +45,10 @@ func (t *Thread) enterStack(c *probe.Interception, m *Machine) bool {
 
 // leaveStack puts the frames into the slot that belong to the stack on which a function returns that is caught at site; false: nobody knows that stack.
 func (t *Thread) leaveStack(site uint64, m *Machine) bool {
+	if t.points.Stacks() {
+		t.onStack(m.gpr[x86.RSP] - 8) // the return address may have been the stack's last word
+		return true
+	}
 	return t.stackOf(t.points.GoSite(site), m)
 }
 
@@ -126,7 +128,13 @@ func (t *Thread) Enters(regs *sys.Regs, inGo bool) {
 }
 
 // Leaves is Enters for one that has returned to site.
-func (t *Thread) Leaves(regs *sys.Regs, site uint64) { t.Enters(regs, t.points.GoSite(site)) }
+func (t *Thread) Leaves(regs *sys.Regs, site uint64) {
+	if t.points.Stacks() {
+		t.onStack(regs.Rsp - 8) // see leaveStack
+		return
+	}
+	t.Enters(regs, t.points.GoSite(site))
+}
 
 // leaveAnyStack is leaveStack for a return that has reached a frame of the slot's, or that another goroutine makes than the slot has frames of. On the scheduler's stack code
 // does not look from now on, as long as the slot has another's: the runtime goes there all the time.

@@ -3,7 +3,7 @@
 //
 // In a nutshell: a Machine is the thread at a call's entry or return, stopped (Stopped) or waiting (Asking), with its registers, its stack and its memory. Thread.Enter and
 // Thread.Return run the function's program over it, push and drop the thread's frames, and write what comes of it into its ring. An
-// alteration is carried out by way of the same machine.
+// alteration is carried out by way of the same machine. On which goroutine or stack that is goroutine.go finds out, and has its frames put into the slot.
 //
 // Package engine calls it on the tracer's goroutine, and lets the thread go on. What a machine cannot do by itself the engine does
 // for it (Host). Frames and words lie in the thread's slot, which code changes while the thread runs.

@@ -630,19 +630,21 @@ alleria_entered_known:
 	RESTOREALL
 	jmp alleria_switch
 
+/* Minus the innermost frame's stack pointer, in \reg, to where returns on its kind of stack look. */
+.macro AWAITS reg own go
+	test byte ptr gs:[FRAMESG], 1
+	jz 91f
+	mov gs:[\own], \reg
+	jmp 92f
+91:	mov gs:[\go], \reg
+92:
+.endm
+
 /* A return, not executed yet, has reached or passed the innermost awaited frame.
  * Mostly it is that frame's, the only one, and nobody counts its place at the
  * moment: then it is dropped with three registers and no locked instruction.
  * Whatever else there is to do is done by alleria_return_any, before anything has
  * changed. rcx is free, its value is in S0; BACK is where the return goes on. */
-.macro AWAITS reg
-	test byte ptr gs:[FRAMESG], 1
-	jz 93f
-	mov gs:[AWAIT], \reg
-	jmp 94f
-93:	mov gs:[GOAWAIT], \reg
-94:
-.endm
 	.globl alleria_return, alleria_return_any
 alleria_return:
 	mov gs:[SAVE+0], rax
@@ -673,7 +675,7 @@ alleria_return:
 	mov dword ptr gs:[rcx*8+FRAMESP+4], FRAMENONE >> 32
 	mov gs:[TOP], rdx
 	neg rax
-	AWAITS rax
+	AWAITS rax AWAIT GOAWAIT
 	mov rax, gs:[SFLAGS]
 	add al, 127
 	sahf
@@ -718,7 +720,7 @@ alleria_return_any:
 	lock inc qword ptr [r10+rdi+PLACES+PGONE]
 	jmp 1b
 3:	neg rax
-	AWAITS rax
+	AWAITS rax AWAIT GOAWAIT
 	test r9d, r9d
 	js 5f
 	mov gs:[PLACE], r9d
@@ -805,16 +807,6 @@ alleria_return_end:
 	and ecx, CMASK
 .endm
 
-/* Minus the innermost frame's stack pointer, in \reg, to where returns on its kind of stack look. */
-.macro CAWAITS reg
-	test byte ptr gs:[FRAMESG], 1
-	jz 91f
-	mov gs:[CAWAIT], \reg
-	jmp 92f
-91:	mov gs:[CGOAWAIT], \reg
-92:
-.endm
-
 /* An entry: CNEXT is where its values are written, from rcx on. */
 	.globl alleria_capture
 alleria_capture:
@@ -849,7 +841,7 @@ alleria_capture_enter:
 	mov gs:[CTOP], rcx
 	mov rdx, rsp
 	neg rdx
-	CAWAITS rdx
+	AWAITS rdx CAWAIT CGOAWAIT
 	cmp dword ptr gs:[CNATIVE], 0
 	je 5f
 	/* Is it caught natively where the call returns to? Else an int3 lies in front of CBACK. */
@@ -923,7 +915,7 @@ alleria_capture_left_done:
 	mov gs:[CTOP], rcx
 	mov rax, gs:[rcx+CFSP]
 	neg rax
-	CAWAITS rax
+	AWAITS rax CAWAIT CGOAWAIT
 	jmp 1b
 4:	jmp alleria_capture_out
 	/* It has been left, if it is on the same stack: who knows that otherwise than by where that lies is the tracer. */

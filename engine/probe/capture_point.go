@@ -60,7 +60,7 @@ var errProgram = errors.New("a program that cannot be captured")
 func (p *Points) FollowByTracer() { p.filled = true }
 
 // Intercept has the calls of the function at entry captured as prog says, in threads of this process, and
-// written into their rings as calls of function fn. A function that is intercepted already gets the new program, while
+// written into their rings as calls of function fn, which is not 0 (capture.OfGoroutine). A function that is intercepted already gets the new program, while
 // calls of it that are under way return by the program that they were entered with: only that has saved what it needs, and whoever
 // reads them knows them by its fn. The program must not be changed afterwards.
 //

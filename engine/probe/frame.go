@@ -126,7 +126,7 @@ func (p *Points) DropDeadReturns(s *shm.Slot, rsp uint64) {
 func (p *Points) AbandonReturns(s *shm.Slot) {
 	p.TurnTo(s, layout.OwnStack, 0)
 	if p.Stacks() {
-		p.captures.goroutines.toPool(takeFrames(s))
+		p.captures.goroutines.putAway(s)
 		setFrames(s, layout.OwnStack, 0, parkedFrames{})
 	}
 	p.eachFrame(s, func(f returnFrame) { f.of.Word(layout.PlaceGone).Add(1) })

@@ -20,21 +20,16 @@ import (
 //
 // Refused: frames in a table by goroutine and depth, which code would search at each call, and which would have to say which of them are dead.
 
-// Of a goroutine (runtime.g): where its stack begins and ends, and its thread (runtime.m), which begins with the goroutine of the scheduler.
-const (
-	goStackStart = 0
-	goStackEnd   = 8
-	goThread     = 48
-)
-
 // goroutines says where frames are that are in no slot now, and which slots have a goroutine's.
 type goroutines struct {
 	parked map[uint64]parkedFrames    // by goroutine
 	own    map[*shm.Slot]parkedFrames // of a thread's own stack, while its slot has others
 	in     map[uint64]*shm.Slot       // by goroutine; the slot may have others by now
-	// stacks: it is not goroutines that are told apart, but the program's stacks (stacks.go), and pool has the frames that are in no slot.
-	stacks bool
-	pool   parkedFrames
+	// stacks: it is not goroutines that are told apart, but the program's stacks (stacks.go), by an odd number; pool has frames from before, and waiting is how many of parked make it
+	// worth while to look for those that nobody returns to.
+	stacks  bool
+	pool    parkedFrames
+	waiting int
 }
 
 // parkedFrames are frames, from the outermost, of a stack that ended at hi.
@@ -72,21 +67,26 @@ func (p *Points) followGoroutines() bool {
 	if p.captures.goroutines != nil || p.off.OneStack {
 		return false
 	}
-	p.captures.goroutines = &goroutines{parked: make(map[uint64]parkedFrames), own: make(map[*shm.Slot]parkedFrames), in: make(map[uint64]*shm.Slot)}
+	p.captures.goroutines = newGoroutines(false)
 	return true
+}
+
+func newGoroutines(stacks bool) *goroutines {
+	return &goroutines{parked: make(map[uint64]parkedFrames), own: make(map[*shm.Slot]parkedFrames), in: make(map[uint64]*shm.Slot), stacks: stacks}
 }
 
 // goCode notes that c's program has code whose returns look for goroutines. It tells whether it was not known.
 func (p *Points) goCode(c *Interception) bool {
-	if !c.OfGoroutine(p) {
-		return false
-	}
-	known := func(r translate.CodeRange) bool { return c.Entry >= r.Start && c.Entry < r.End }
-	if slices.ContainsFunc(p.captures.goCode, known) {
+	if !c.OfGoroutine(p) || p.inGoCode(c.Entry) {
 		return false
 	}
 	p.addGoCode(c.Entry)
 	return true
+}
+
+// inGoCode tells whether an address is in code that is known to be a Go program's.
+func (p *Points) inGoCode(addr uint64) bool {
+	return slices.ContainsFunc(p.captures.goCode, func(r translate.CodeRange) bool { return addr >= r.Start && addr < r.End })
 }
 
 // InGo says that the function at entry is written in Go, so that its returns, if they are awaited, are of goroutines.
@@ -97,8 +97,7 @@ func (p *Points) returnsOfGo(entry uint64, at *point) {
 	if !at.inGo || p.off.OneStack {
 		return
 	}
-	known := func(r translate.CodeRange) bool { return entry >= r.Start && entry < r.End }
-	if at.goroutine = slices.ContainsFunc(p.captures.goCode, known); at.goroutine || !p.goroutineIn(entry) {
+	if at.goroutine = p.inGoCode(entry); at.goroutine || !p.goroutineIn(entry) {
 		return
 	}
 	p.followGoroutines()
@@ -154,42 +153,55 @@ func FramesOf(s *shm.Slot) (g, hi uint64) { return s.Get(layout.FramesG), s.Get(
 func (p *Points) TurnTo(s *shm.Slot, g, hi uint64) bool {
 	gs := p.captures.goroutines
 	was, ended := FramesOf(s)
-	if !p.Goroutines() || was == g && ended == hi {
+	if !p.Goroutines() || was == g && (g == layout.OwnStack || ended == hi) {
 		return false
 	}
-	old := takeFrames(s)
 	if was == g { // its stack has moved
-		setFrames(s, g, hi, old)
-		gs.awaitOwn(s)
-		return true
+		setFrames(s, g, hi, takeFrames(s))
+	} else {
+		gs.putAway(s)
+		setFrames(s, g, hi, gs.fetch(s, g))
 	}
-	switch {
+	if g != layout.OwnStack {
+		gs.awaitOwn(s)
+	}
+	return true
+}
+
+// putAway takes the frames that a slot has to where they are while it has others.
+func (gs *goroutines) putAway(s *shm.Slot) {
+	was, _ := FramesOf(s)
+	switch old := takeFrames(s); {
+	case was == layout.OwnStack && gs.stacks:
+		gs.loose(old)
 	case was == layout.OwnStack:
 		gs.own[s] = old
-	case was != layout.NoStack && !old.empty():
+	case !old.empty():
 		gs.parked[was] = old
-		fallthrough
-	default:
+	}
+	if gs.in[was] == s {
 		delete(gs.in, was)
 	}
+}
+
+// fetch takes the frames of a stack from where they are, for a slot.
+func (gs *goroutines) fetch(s *shm.Slot, g uint64) parkedFrames {
 	if g == layout.OwnStack {
-		setFrames(s, g, hi, gs.own[s])
+		own := gs.own[s]
 		delete(gs.own, s)
-		return true
+		return own
 	}
 	now := gs.parked[g]
 	delete(gs.parked, g)
 	if from := gs.in[g]; from != nil && from != s {
 		if at, _ := FramesOf(from); at == g {
 			now = takeFrames(from)
-			setFrames(from, layout.NoStack, 0, parkedFrames{})
+			setFrames(from, layout.NoStack|g&1, 0, parkedFrames{}) // of the same kind
 			gs.awaitOwn(from)
 		}
 	}
 	gs.in[g] = s
-	setFrames(s, g, hi, now)
-	gs.awaitOwn(s)
-	return true
+	return now
 }
 
 // awaitOwn has returns look for the thread's own frames while its slot has others: C code may have called into Go.
@@ -205,7 +217,8 @@ func (gs *goroutines) awaitOwn(s *shm.Slot) {
 
 // Parked tells whether a goroutine has frames that are in no slot.
 func (p *Points) Parked(g uint64) bool {
-	return func() bool { of := p.captures.goroutines.parked[g]; return !of.empty() }()
+	of := p.captures.goroutines.parked[g]
+	return !of.empty()
 }
 
 // OwnReached tells whether a return whose address lies at rsp has reached a frame of the thread's own stack, while its slot has others.
@@ -230,8 +243,10 @@ func (p *Points) turnAll() {
 
 // takeFrames takes a slot's frames off.
 func takeFrames(s *shm.Slot) parkedFrames {
-	_, hi := FramesOf(s)
-	all := parkedFrames{hi: hi}
+	var all parkedFrames
+	if g, hi := FramesOf(s); g&1 == 0 { // only goroutines' stacks move
+		all.hi = hi
+	}
 	eachCapture(s, func(f Frame) { all.frames = append(all.frames, savedFrame(s.Mem[f.off:f.off+layout.CaptureFrame])) })
 	eachReturn(s, func(f savedReturn) { all.returns = append(all.returns, f) })
 	slices.Reverse(all.frames)

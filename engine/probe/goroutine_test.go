@@ -56,6 +56,11 @@ func TestTurnTo(t *testing.T) {
 		}
 	}
 	PushCapture(a, c, 7000, 1)
+	setRange(a, 6000, 8000) // as Suspect has found
+	if p.TurnTo(a, layout.OwnStack, 0) {
+		t.Error("the thread's own stack is taken to have moved")
+	}
+	expect(a, layout.OwnStack, 7000)
 	p.TurnTo(a, 0x100, 1000)
 	expect(a, 0x100)
 	PushCapture(a, c, 900, 1)
@@ -98,7 +103,7 @@ func TestStacksOfThreads(t *testing.T) {
 	InitCaptureFrames(a)
 	InitCaptureFrames(b)
 	p := &Points{shm: m}
-	p.captures.goroutines = &goroutines{stacks: true}
+	p.captures.goroutines = newGoroutines(true)
 	gs := p.captures.goroutines
 	expect := func(s *shm.Slot, want ...uint64) {
 		t.Helper()
@@ -110,23 +115,31 @@ func TestStacksOfThreads(t *testing.T) {
 	PushCapture(a, c, 900, 1)
 	PushCapture(a, c, 500, 1)
 	pushReturn(a, 450, 1, 7)
-	waits := func(sp, site uint64) bool { return sp != 850 }
-	turn := func(s *shm.Slot, lo, hi uint64) {
-		gs.toPool(takeFrames(s))
-		setFrames(s, hi|1, hi, gs.fromPool(lo, hi, waits))
-		setRange(s, lo, hi)
-	}
+	waits := func(sp, site uint64) bool { return site == 1 }
+	turn := func(s *shm.Slot, lo, hi uint64) { gs.stand(s, lo, hi, waits) }
 	turn(a, 800, 1000)
 	expect(a, 900)
-	PushCapture(a, c, 850, 1)
+	PushCapture(a, c, 870, 1)
+	if gs.stand(a, 800, 1000, waits) {
+		t.Error("the same stack is another one")
+	}
 	turn(a, 400, 600)
 	expect(a, 500)
 	if sp := AwaitedAt(a); sp != 450 || -a.Get(layout.Await) != 450 || -a.Get(layout.CaptureAwait) != 500 {
 		t.Errorf("awaited at %d", sp)
 	}
-	turn(b, 700, 1000)
-	expect(b, 900) // 850 is waited for by nobody
+	turn(b, 700, 1000) // which has grown
+	expect(b, 900, 870)
 	expect(a, 500)
+	turn(a, 700, 1000)
+	expect(a, 900, 870)
+	expect(b)
+	turn(a, 0, 100)
+	PushCapture(a, c, 50, 2)
+	turn(a, 400, 600)
+	expect(a, 500)
+	turn(b, 0, 100) // where another stack lies by now
+	expect(b)
 	p.BeginFrames(a)
 	expect(a)
 	if lo, hi := RangeOf(a); lo != 0 || hi != 0 {

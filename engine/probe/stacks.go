@@ -2,6 +2,7 @@ package probe
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"alleria/engine/shm"
@@ -12,12 +13,15 @@ import (
 // Frames of programs with several stacks a thread: coroutines, and handlers of signals on a stack of their own. Which stack a thread is on only its stack pointer says: each has a
 // mapping of its own, mostly with a guard page. A program is taken to have one stack a thread until frames are about to be dropped, because the stack pointer is above them, that lie
 // in another mapping than it does (Suspect). From then on code looks, where a function is entered or returns, whether the stack pointer is where the frames in the slot lie, and asks if not.
-// Those of other stacks are in a pool meanwhile, from which they come by where they lie. A coroutine may go on in another thread.
+// Those of other stacks are parked meanwhile, by where their stack ends; those from before, of which nobody knows it, come by where they lie. A coroutine may go on in another thread.
 //
 // Stacks that lie in one mapping, as small ones from malloc do, are not told apart, and programs in Go have goroutines instead.
 
-// mostPooled bounds the frames that are in no slot: those of stacks that nobody returns to any more stay.
-const mostPooled = 1 << 16
+// mostPooled bounds the frames of which it is not known on which stack they are, and leastWaiting is from how many stacks with frames on those are looked for that nobody returns to.
+const (
+	mostPooled   = 1 << 16
+	leastWaiting = 1024
+)
 
 // Stacks tells whether the program is known to have several stacks a thread.
 func (p *Points) Stacks() bool { return p.captures.goroutines != nil && p.captures.goroutines.stacks }
@@ -79,7 +83,7 @@ func (p *Points) OnStack(s *shm.Slot, rsp uint64) bool {
 
 // followStacks has the program's stacks told apart from now on: code that captures looks for them, and so do returns.
 func (p *Points) followStacks() {
-	p.captures.goroutines = &goroutines{stacks: true}
+	p.captures.goroutines = newGoroutines(true)
 	p.host.Invalidate(0, 1<<47)
 	thaw := p.host.Freeze()
 	defer thaw()
@@ -106,30 +110,41 @@ func (p *Points) followStacks() {
 	}
 }
 
-// turnToStack puts the frames of the stack from lo to hi into a slot.
+// turnToStack puts the frames of the stack from lo to hi into a slot. It tells whether these were others.
 func (p *Points) turnToStack(s *shm.Slot, lo, hi uint64) bool {
-	gs := p.captures.goroutines
+	return p.captures.goroutines.stand(s, lo, hi, p.returnsTo)
+}
+
+// stand is turnToStack; waits tells whether a frame is still waited for.
+func (gs *goroutines) stand(s *shm.Slot, lo, hi uint64, waits func(sp, site uint64) bool) bool {
 	was, _ := FramesOf(s)
 	if l, h := RangeOf(s); was != layout.OwnStack && l == lo && h == hi {
 		return false
 	}
-	gs.toPool(takeFrames(s))
-	for _, from := range p.shm.Slots { // the thread that was on that stack before is on another one by now, and asks
-		if g, _ := FramesOf(from); from == s || g&1 == 0 || g == layout.OwnStack {
-			continue
-		}
-		if l, h := RangeOf(from); l < hi && h > lo {
-			gs.toPool(takeFrames(from))
-			setFrames(from, layout.NoStack|1, 0, parkedFrames{})
-		}
+	gs.putAway(s)
+	id := hi | 1 // stacks grow downwards
+	now := gs.fetch(s, id)
+	now.hi = hi
+	gs.addLoose(&now, lo, hi)
+	if !now.waited(waits) { // another stack was there
+		now = parkedFrames{hi: hi}
 	}
-	setFrames(s, hi|1, hi, gs.fromPool(lo, hi, p.returnsTo))
+	setFrames(s, id, hi, now)
 	setRange(s, lo, hi)
+	if len(gs.parked) > gs.waiting {
+		maps.DeleteFunc(gs.parked, func(_ uint64, f parkedFrames) bool { return !f.waited(waits) })
+		gs.waiting = max(2*len(gs.parked), leastWaiting)
+	}
 	return true
 }
 
-// toPool takes frames.
-func (gs *goroutines) toPool(of parkedFrames) {
+// waited tells whether the outermost of a stack's frames are waited for.
+func (f *parkedFrames) waited(waits func(sp, site uint64) bool) bool {
+	return (len(f.frames) == 0 || waits(f.frames[0].word(layout.CaptureSP), f.frames[0].word(layout.CaptureSite))) && (len(f.returns) == 0 || waits(f.returns[0].sp, f.returns[0].site))
+}
+
+// loose takes frames of which it is not known on which stacks they are.
+func (gs *goroutines) loose(of parkedFrames) {
 	gs.pool.frames = append(gs.pool.frames, of.frames...)
 	gs.pool.returns = append(gs.pool.returns, of.returns...)
 	if n := len(gs.pool.frames) - mostPooled; n > 0 {
@@ -140,25 +155,28 @@ func (gs *goroutines) toPool(of parkedFrames) {
 	}
 }
 
-// fromPool takes out those from lo to hi that are still waited for, from the outermost.
-func (gs *goroutines) fromPool(lo, hi uint64, waits func(sp, site uint64) bool) parkedFrames {
-	out := parkedFrames{hi: hi}
+// addLoose adds those from lo to hi, which are further out than what is there.
+func (gs *goroutines) addLoose(to *parkedFrames, lo, hi uint64) {
+	var out parkedFrames
 	gs.pool.frames = slices.DeleteFunc(gs.pool.frames, func(f savedFrame) bool {
 		sp := f.word(layout.CaptureSP)
 		in := sp >= lo && sp < hi
-		if in && waits(sp, f.word(layout.CaptureSite)) {
+		if in {
 			out.frames = append(out.frames, f)
 		}
 		return in
 	})
 	gs.pool.returns = slices.DeleteFunc(gs.pool.returns, func(f savedReturn) bool {
 		in := f.sp >= lo && f.sp < hi
-		if in && waits(f.sp, f.site) {
+		if in {
 			out.returns = append(out.returns, f)
 		}
 		return in
 	})
-	slices.SortStableFunc(out.frames, func(a, b savedFrame) int { return cmp.Compare(b.word(layout.CaptureSP), a.word(layout.CaptureSP)) })
-	slices.SortStableFunc(out.returns, func(a, b savedReturn) int { return cmp.Compare(b.sp, a.sp) })
-	return out
+	if out.empty() {
+		return
+	}
+	to.frames, to.returns = append(out.frames, to.frames...), append(out.returns, to.returns...)
+	slices.SortStableFunc(to.frames, func(a, b savedFrame) int { return cmp.Compare(b.word(layout.CaptureSP), a.word(layout.CaptureSP)) })
+	slices.SortStableFunc(to.returns, func(a, b savedReturn) int { return cmp.Compare(b.sp, a.sp) })
 }

@@ -97,19 +97,14 @@ func (u *Translator) sameGoroutine() (otherwise func(behind uint64)) {
 	a.Lea(x86.RCX, asm.Sum(x86.R14, x86.RCX, 1, 0))
 	other := a.JnrcxzLater()
 	a.StoreWord(layout.CaptureSpill, x86.RAX)
-	a.Get(x86.RAX, x86.R14, goStackEnd)
+	a.Get(x86.RAX, x86.R14, GoStackEnd)
 	a.LoadWord(x86.RCX, layout.FramesNotHi)
 	a.Lea(x86.RCX, asm.Sum(x86.RAX, x86.RCX, 1, 0))
 	a.LoadWord(x86.RAX, layout.CaptureSpill)
 	moved := a.JnrcxzLater()
 	back := a.Here()
 	return func(behind uint64) {
-		ask := func(u *Translator) {
-			a := &u.asm
-			a.LeaCode(x86.RCX, behind)
-			a.StoreWord(layout.CaptureAskAt, x86.RCX)
-			u.dispatchCapture(layout.ReqTurn, back, 0, false)
-		}
+		ask := askFrames(layout.ReqTurn, back, behind)
 		u.cold = append(u.cold, coldStub{other, func(u *Translator) {
 			// On the scheduler's own stack, which the runtime goes to all the time, nothing is looked at unless it has frames.
 			a := &u.asm
@@ -123,28 +118,42 @@ func (u *Translator) sameGoroutine() (otherwise func(behind uint64)) {
 	}
 }
 
+// askFrames is what asks for other frames in the slot. The thread goes on at back, or at other where the tracer's answer says so.
+func askFrames(req uint32, back, other uint64) func(u *Translator) {
+	return func(u *Translator) {
+		u.asm.LeaCode(x86.RCX, other)
+		u.asm.StoreWord(layout.CaptureAskAt, x86.RCX)
+		u.dispatchCapture(req, back, 0, false)
+	}
+}
+
+// belowZero makes rcx, a difference of addresses, -1 if it is negative and 0 if not, without a flag: its top byte tells.
+func (u *Translator) belowZero() {
+	a := &u.asm
+	if u.HasBMI2 {
+		a.Rorx(x86.RCX, x86.RCX, 56)
+		a.SignExtend(x86.RCX, x86.RCX, 1)
+		return
+	}
+	a.StoreWord(layout.S2, x86.RCX)
+	a.MovsxByteWord(x86.RCX, layout.S2+7)
+}
+
 // sameStack is sameGoroutine for programs that have several stacks a thread: it looks whether the stack pointer is on the stack that the slot has the frames of.
 func (u *Translator) sameStack() (otherwise func(behind uint64)) {
 	a := &u.asm
 	a.LoadWord(x86.RCX, layout.FramesNotLo)
 	a.Lea(x86.RCX, asm.Sum(x86.RSP, x86.RCX, 1, 0))
-	a.StoreWord(layout.S2, x86.RCX)
-	a.MovsxByteWord(x86.RCX, layout.S2+7) // -1: below
+	u.belowZero()
 	below := a.JnrcxzLater()
 	a.LoadWord(x86.RCX, layout.FramesNotHi)
 	a.Lea(x86.RCX, asm.Sum(x86.RSP, x86.RCX, 1, 0))
-	a.StoreWord(layout.S2, x86.RCX)
-	a.MovsxByteWord(x86.RCX, layout.S2+7)
+	u.belowZero()
 	a.LeaDisp(x86.RCX, x86.RCX, 1)
 	above := a.JnrcxzLater()
 	back := a.Here()
 	return func(behind uint64) {
-		ask := func(u *Translator) {
-			a := &u.asm
-			a.LeaCode(x86.RCX, behind)
-			a.StoreWord(layout.CaptureAskAt, x86.RCX)
-			u.dispatchCapture(layout.ReqTurn, back, 0, false)
-		}
+		ask := askFrames(layout.ReqTurn, back, behind)
 		u.cold = append(u.cold, coldStub{below, ask}, coldStub{above, ask})
 	}
 }
@@ -166,21 +175,17 @@ func (u *Translator) suspectReturn(start uint64) {
 		a.LoadWord(x86.RCX, layout.FramesNotLo)
 		a.Lea(x86.RCX, asm.Sum(x86.RAX, x86.RCX, 1, 0))
 		a.LoadWord(x86.RAX, layout.CaptureSpill)
-		a.StoreWord(layout.S2, x86.RCX)
-		a.MovsxByteWord(x86.RCX, layout.S2+7)
+		u.belowZero()
 		below := a.JnrcxzLater()
 		a.LoadWord(x86.RCX, layout.FramesNotHi)
 		a.Lea(x86.RCX, asm.Sum(x86.RSP, x86.RCX, 1, 0))
-		a.StoreWord(layout.S2, x86.RCX)
-		a.MovsxByteWord(x86.RCX, layout.S2+7)
+		u.belowZero()
 		a.LeaDisp(x86.RCX, x86.RCX, 1)
 		above := a.JnrcxzLater()
 		a.Jmp(ready)
 		a.Link(below, a.Here())
 		a.Link(above, a.Here())
-		a.LeaCode(x86.RCX, start)
-		a.StoreWord(layout.CaptureAskAt, x86.RCX)
-		u.dispatchCapture(layout.ReqSuspect, ready, 0, false)
+		askFrames(layout.ReqSuspect, ready, start)(u)
 	}})
 }
 
@@ -212,7 +217,7 @@ func (u *Translator) turnAtEntry(goroutine bool) {
 }
 
 // checkOfGo writes, at a return in a Go program's code, the looks whether what ends with it is a goroutine's.
-func (u *Translator) checkOfGo(captured *Captures) {
+func (u *Translator) checkOfGo(captured *Captures, pop uint32) {
 	otherwise := u.sameGoroutine()
 	if captured.Returns {
 		u.checkReached(captured, layout.CaptureGoAwait)
@@ -223,11 +228,10 @@ func (u *Translator) checkOfGo(captured *Captures) {
 			a := &u.asm
 			a.LoadWord(x86.RCX, layout.FramesNotHi) // see turnAtEntry
 			a.Lea(x86.RCX, asm.Sum(x86.RSP, x86.RCX, 1, 0))
-			a.StoreWord(layout.S2, x86.RCX)
-			a.MovsxByteWord(x86.RCX, layout.S2+7)
+			u.belowZero()
 			a.LeaDisp(x86.RCX, x86.RCX, 1)
 			elsewhere := a.JnrcxzLater()
-			u.returnReached(back)
+			u.returnReached(back, pop)
 			a.Link(elsewhere, a.Here())
 			a.Jmp(back)
 		})
@@ -235,8 +239,12 @@ func (u *Translator) checkOfGo(captured *Captures) {
 	otherwise(u.asm.Here())
 }
 
-// goStackEnd is where a goroutine says where its stack ends.
-const goStackEnd = 8
+// Of a goroutine (runtime.g): where it says where its stack begins and ends, and where its thread (runtime.m) is, which begins with the goroutine of the scheduler.
+const (
+	GoStackStart = 0
+	GoStackEnd   = 8
+	GoThread     = 48
+)
 
 // checkReached writes the look whether a captured call ends whose stack pointer, negated, is in a word.
 func (u *Translator) checkReached(captured *Captures, word int) {
@@ -269,9 +277,6 @@ func (u *Translator) reached(then func(u *Translator, back uint64)) {
 	if u.HasBMI2 {
 		a.Rorx(x86.RCX, x86.RCX, 56)
 		a.SignExtend(x86.RCX, x86.RCX, 1)
-	} else {
-		a.StoreWord(layout.S2, x86.RCX)
-		a.MovsxByteWord(x86.RCX, layout.S2+7)
 	}
 	a.LeaDisp(x86.RCX, x86.RCX, 1)
 	site := a.JnrcxzLater()

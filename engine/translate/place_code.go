@@ -136,14 +136,12 @@ func (u *Translator) checkReturn(in *x86.Insn) {
 	if u.Variant == codecache.Aside || !u.Awaits && !captured.Returns {
 		return
 	}
-	if u.Awaits {
-		u.pop = 8
-		if in.ImmSize > 0 {
-			u.pop += uint32(uint16(in.Imm))
-		}
+	pop := uint32(8)
+	if in.ImmSize > 0 {
+		pop += uint32(uint16(in.Imm))
 	}
 	if inGo(captured.Goroutines, in.Addr) {
-		u.checkOfGo(&captured)
+		u.checkOfGo(&captured, pop)
 	}
 	if captured.Stacks {
 		otherwise := u.sameStack()
@@ -169,16 +167,16 @@ func (u *Translator) checkReturn(in *x86.Insn) {
 			ready := a.Here()
 			u.cold = append(u.cold, coldStub{other, func(u *Translator) { u.dispatchCapture(layout.ReqOwn, ready, 0, false) }})
 		}
-		u.returnReached(back)
+		u.returnReached(back, pop)
 	})
 }
 
-// returnReached goes to what counts a return that has reached an awaited frame. rcx is free.
-func (u *Translator) returnReached(back uint64) {
+// returnReached goes to what counts a return that has reached an awaited frame, and takes pop bytes off the stack. rcx is free.
+func (u *Translator) returnReached(back uint64, pop uint32) {
 	a := &u.asm
 	a.LeaCode(x86.RCX, back)
 	a.StoreWord(layout.Back, x86.RCX)
-	a.StoreWordImm(layout.Pop, u.pop)
+	a.StoreWordImm(layout.Pop, pop)
 	if u.NoFastReturn {
 		a.Jmp(u.ar.Base + u.ar.Routines.RetAny)
 		return

@@ -33,7 +33,6 @@ type Translator struct {
 	limit    int           // of the next block's instructions, for one that is used once; 0 none
 	forced   bool          // the tracer executes the next block
 	guarded  bool          // the block being written is code of a guarded page; see guards
-	pop      uint32        // what the return being written takes off the stack, where returns are awaited
 	checkFor uint64        // a return address whose target check comes next
 	certain  bool          // what is written is executed if the group's beginning is
 	callee   uint64        // what it calls there; 0: nothing
