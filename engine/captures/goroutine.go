@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 
 	"alleria/engine/probe"
-	"alleria/engine/translate"
 	"alleria/engine/x86"
 	"alleria/internal/capture"
 	"alleria/internal/layout"
@@ -16,10 +15,10 @@ import (
 func (t *Thread) goroutine(m *Machine) (g, hi uint64, ok bool) {
 	var b [16]byte
 	g = m.gpr[x86.R14]
-	if n, _ := m.ReadAt(b[:], int64(g+translate.GoStackStart)); n < len(b) || g%8 != 0 {
+	if n, _ := m.ReadAt(b[:], int64(g+layout.GoStackStart)); n < len(b) || g%8 != 0 {
 		return 0, 0, false
 	}
-	lo, hi := binary.LittleEndian.Uint64(b[translate.GoStackStart:]), binary.LittleEndian.Uint64(b[translate.GoStackEnd:])
+	lo, hi := binary.LittleEndian.Uint64(b[layout.GoStackStart:]), binary.LittleEndian.Uint64(b[layout.GoStackEnd:])
 	rsp := m.gpr[x86.RSP]
 	return g, hi, rsp >= lo && rsp < hi
 }
@@ -27,7 +26,7 @@ func (t *Thread) goroutine(m *Machine) (g, hi uint64, ok bool) {
 // scheduler tells whether a goroutine is the one that its thread's scheduler runs on.
 func (t *Thread) scheduler(m *Machine, g uint64) bool {
 	var b [8]byte
-	for _, at := range []uint64{g + translate.GoThread, 0} {
+	for _, at := range []uint64{g + layout.GoThread, 0} {
 		if at == 0 {
 			at = binary.LittleEndian.Uint64(b[:])
 		}

@@ -3,7 +3,6 @@ package probe
 import (
 	"alleria/engine/asm"
 	"alleria/engine/codecache"
-	"alleria/engine/translate"
 	"alleria/engine/x86"
 	"alleria/internal/capture"
 	"alleria/internal/layout"
@@ -169,13 +168,13 @@ func (g *captureGen) ofStack() {
 	}
 	a.CmpWord(x86.R14, layout.FramesG)
 	a.Jcc(asm.IfZero.Not(), bail)
-	a.Get(x86.RAX, x86.R14, translate.GoStackEnd)
+	a.Get(x86.RAX, x86.R14, layout.GoStackEnd)
 	a.CmpWord(x86.RAX, layout.FramesHi)
 	a.Jcc(asm.IfZero.Not(), bail)
 	// C code that a goroutine has called has its registers, and another stack.
-	a.Cmp(asm.At(x86.R14, translate.GoStackEnd), 8, x86.RSP)
+	a.Cmp(asm.At(x86.R14, layout.GoStackEnd), 8, x86.RSP)
 	a.Jcc(asm.CondOf(0x76), bail) // not above
-	a.Cmp(asm.At(x86.R14, translate.GoStackStart), 8, x86.RSP)
+	a.Cmp(asm.At(x86.R14, layout.GoStackStart), 8, x86.RSP)
 	a.Jcc(asm.CondOf(0x77), bail) // above
 }
 

@@ -208,7 +208,7 @@ func (p *Points) siteOfStack(a *asm.Writer, site uint64) []asm.Site {
 	a.CmpWord(x86.R14, layout.FramesG)
 	other := a.JccLater(asm.IfZero.Not())
 	a.StoreWord(layout.CaptureSpill+8, x86.RCX)
-	a.Get(x86.RCX, x86.R14, translate.GoStackEnd)
+	a.Get(x86.RCX, x86.R14, layout.GoStackEnd)
 	a.CmpWord(x86.RCX, layout.FramesHi)
 	a.LoadWord(x86.RCX, layout.CaptureSpill+8)
 	return []asm.Site{other, a.JccLater(asm.IfZero.Not())}

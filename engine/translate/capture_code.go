@@ -97,7 +97,7 @@ func (u *Translator) sameGoroutine() (otherwise func(behind uint64)) {
 	a.Lea(x86.RCX, asm.Sum(x86.R14, x86.RCX, 1, 0))
 	other := a.JnrcxzLater()
 	a.StoreWord(layout.CaptureSpill, x86.RAX)
-	a.Get(x86.RAX, x86.R14, GoStackEnd)
+	a.Get(x86.RAX, x86.R14, layout.GoStackEnd)
 	a.LoadWord(x86.RCX, layout.FramesNotHi)
 	a.Lea(x86.RCX, asm.Sum(x86.RAX, x86.RCX, 1, 0))
 	a.LoadWord(x86.RAX, layout.CaptureSpill)
@@ -238,13 +238,6 @@ func (u *Translator) checkOfGo(captured *Captures, pop uint32) {
 	}
 	otherwise(u.asm.Here())
 }
-
-// Of a goroutine (runtime.g): where it says where its stack begins and ends, and where its thread (runtime.m) is, which begins with the goroutine of the scheduler.
-const (
-	GoStackStart = 0
-	GoStackEnd   = 8
-	GoThread     = 48
-)
 
 // checkReached writes the look whether a captured call ends whose stack pointer, negated, is in a word.
 func (u *Translator) checkReached(captured *Captures, word int) {

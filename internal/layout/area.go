@@ -225,6 +225,11 @@ const (
 
 	CaptureMagic = 0x63617074
 
+	// Of a goroutine (Go's runtime.g): where it says where its stack begins and ends, and where its thread (runtime.m) is, which begins with the goroutine of the scheduler.
+	GoStackStart = 0
+	GoStackEnd   = 8
+	GoThread     = 48
+
 	// What no goroutine's address is.
 	OwnStack = 1 // frames are of the thread's own stack
 	NoStack  = 2 // there are none: those that were there are another thread's by now
